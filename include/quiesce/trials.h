@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "quiesce/export.h"
-#include "quiesce/stop.h"
+#include "quiesce/stop_token.h"
 
 namespace quiesce {
 

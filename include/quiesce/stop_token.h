@@ -1,7 +1,11 @@
-// Asking work in progress to stop at its next batch border.
+// Stop tokens: asking a fit, an evaluation or a study to end at its next batch, from any thread or
+// from a signal handler, or at a deadline.
+//
+// Named like std::stop_source and std::stop_token, which have no deadline, no parent, and may not be
+// used in a signal handler.
 
-#ifndef QUIESCE_STOP_H_
-#define QUIESCE_STOP_H_
+#ifndef QUIESCE_STOP_TOKEN_H_
+#define QUIESCE_STOP_TOKEN_H_
 
 #include <atomic>
 #include <cstdint>
@@ -36,7 +40,7 @@ class QUIESCE_EXPORT StopToken {
   StopToken() = default;
 
   // True once a stop was requested or the deadline has passed, here or in the source's parent.
-  bool should_stop() const;
+  bool stop_requested() const;
 
   // OK to go on; otherwise kCancelled (a stop was requested) or kDeadline (time is up).
   // A request takes precedence over a deadline.
@@ -61,7 +65,7 @@ class QUIESCE_EXPORT StopSource {
   void request_stop() const { state_->requested.store(true, std::memory_order_relaxed); }
   bool stop_requested() const { return state_->requested.load(std::memory_order_relaxed); }
   void set_deadline(absl::Time deadline);
-  StopToken token() const;
+  StopToken get_token() const;
 
  private:
   std::shared_ptr<stop_internal::StopState> state_;
@@ -69,4 +73,4 @@ class QUIESCE_EXPORT StopSource {
 
 }  // namespace quiesce
 
-#endif  // QUIESCE_STOP_H_
+#endif  // QUIESCE_STOP_TOKEN_H_
