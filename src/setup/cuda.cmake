@@ -1,0 +1,50 @@
+# The CUDA part: host code against the driver's header, loaded at run time (no cudart), and kernels as
+# a fatbin that the library embeds. nvcc makes nothing else.
+
+set(QUIESCE_CUDA_FOUND OFF)
+if(QUIESCE_CUDA STREQUAL "ON")
+  find_package(CUDAToolkit 12.0 REQUIRED)
+elseif(QUIESCE_CUDA STREQUAL "AUTO")
+  find_package(CUDAToolkit 12.0 QUIET)
+endif()
+if(CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE)
+  set(QUIESCE_CUDA_FOUND ON)
+endif()
+
+# Machine code for every chip in use, and PTX of the oldest and the newest for all others.
+set(QUIESCE_FATBIN_CODE)
+foreach(arch 75 80 86 89 90 100 120)
+  list(APPEND QUIESCE_FATBIN_CODE -gencode arch=compute_${arch},code=sm_${arch})
+endforeach()
+foreach(arch 75 120)
+  list(APPEND QUIESCE_FATBIN_CODE -gencode arch=compute_${arch},code=compute_${arch})
+endforeach()
+
+# quiesce_embed_fatbin(TARGET SOURCE SYMBOL): compiles SOURCE and adds a unit that defines the bytes
+# SYMBOL .. SYMBOL_end.
+function(quiesce_embed_fatbin target source symbol)
+  set(fatbin ${CMAKE_BINARY_DIR}/cuda/${symbol}.fatbin)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
+  add_custom_command(OUTPUT ${fatbin}
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++20 -O3 -ccbin g++ --threads 0
+      --compress-mode=size -Werror all-warnings ${QUIESCE_FATBIN_CODE} -I${CMAKE_SOURCE_DIR}/src
+      -MD -MF ${fatbin}.d -MT ${fatbin} -o ${fatbin} ${source}
+    DEPENDS ${source} DEPFILE ${fatbin}.d VERBATIM
+    COMMENT "Compiling CUDA kernels to ${symbol}.fatbin")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/cuda/${symbol}.S @ONLY CONTENT [[
+    .section .rodata
+    .balign 64
+    .globl @symbol@
+    .hidden @symbol@
+    .type @symbol@, @object
+@symbol@:
+    .incbin "@fatbin@"
+    .globl @symbol@_end
+    .hidden @symbol@_end
+@symbol@_end:
+    .size @symbol@, @symbol@_end - @symbol@
+    .section .note.GNU-stack,"",@progbits
+]])
+  set_source_files_properties(${CMAKE_BINARY_DIR}/cuda/${symbol}.S PROPERTIES OBJECT_DEPENDS ${fatbin})
+  target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/cuda/${symbol}.S)
+endfunction()

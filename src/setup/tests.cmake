@@ -1,0 +1,93 @@
+# One test program per layer, made of tests/<layer>/*_test.cc. Each test carries the label
+# `concurrency` or `sequential`; the former run again under the sanitizers.
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+if(QUIESCE_SANITIZE STREQUAL "thread")
+  set(QUIESCE_TEST_ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+elseif(QUIESCE_SANITIZE STREQUAL "address")
+  set(QUIESCE_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1")
+else()
+  set(QUIESCE_TEST_ENVIRONMENT "QUIESCE_TEST=1")
+endif()
+
+# quiesce_gtest(TARGET PREFIX LABEL LIBS libraries... SOURCES files...)
+function(quiesce_gtest target prefix label)
+  cmake_parse_arguments(ARG "" "" "LIBS;SOURCES" ${ARGN})
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE quiesce_options ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(${target} PRIVATE QUIESCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  gtest_discover_tests(${target} TEST_PREFIX "${prefix}." DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 600
+    ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
+endfunction()
+
+# quiesce_program_test(NAME LABEL COMMAND...)
+function(quiesce_program_test name label)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600
+    ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
+endfunction()
+
+set(concurrent_layers base epoch device memory contract exec runtime trials)
+foreach(layer base epoch device memory contract graph exec runtime nn trials cli)
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${layer}/*_test.cc)
+  if(NOT tests)
+    continue()
+  endif()
+  set(label sequential)
+  if(layer IN_LIST concurrent_layers)
+    set(label concurrency)
+  endif()
+  set(libs quiesce_${layer})
+  if(layer STREQUAL contract)
+    set(libs quiesce_memory)
+  endif()
+  quiesce_gtest(${layer}_test ${layer} ${label} SOURCES ${tests} LIBS ${libs})
+  if(layer STREQUAL cli AND TARGET quiesce_program)
+    target_compile_definitions(cli_test PRIVATE QUIESCE_PROGRAM="$<TARGET_FILE:quiesce_program>")
+    add_dependencies(cli_test quiesce_program)
+  endif()
+endforeach()
+
+# Lifecycle: a program per behaviour, against the shared library as it ships. The dlclose test opens
+# the library itself.
+file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/lifecycle/*_test.cc)
+foreach(test ${tests})
+  get_filename_component(name ${test} NAME_WE)
+  string(REGEX REPLACE "_test$" "" behaviour ${name})
+  set(libs quiesce)
+  if(behaviour STREQUAL dlclose)
+    set(libs ${absl_libs} ${CMAKE_DL_LIBS})
+  endif()
+  quiesce_gtest(lifecycle_${name} lifecycle.${behaviour} concurrency SOURCES ${test} LIBS ${libs})
+  target_compile_definitions(lifecycle_${name} PRIVATE QUIESCE_LIBRARY="$<TARGET_FILE:quiesce>")
+  add_dependencies(lifecycle_${name} quiesce)
+endforeach()
+
+# The arrows between the layers, read from the includes.
+file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/layers/*_test.cc)
+if(tests)
+  quiesce_gtest(layers_test layers sequential SOURCES ${tests})
+endif()
+
+# The examples, against the shared library as it ships.
+if(QUIESCE_EXAMPLES)
+  file(GLOB examples CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/examples/*.cc)
+  foreach(example ${examples})
+    get_filename_component(name ${example} NAME_WE)
+    add_executable(example_${name} ${example})
+    target_link_libraries(example_${name} PRIVATE quiesce_options quiesce)
+    set_target_properties(example_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY examples OUTPUT_NAME ${name})
+    quiesce_program_test(example.${name} concurrency example_${name})
+  endforeach()
+endif()
+
+# An outside project that finds the installed package by CMake and by pkg-config.
+if(NOT QUIESCE_SANITIZE AND EXISTS ${CMAKE_SOURCE_DIR}/tests/install/outside.cc)
+  quiesce_program_test(install.outside_project sequential ${CMAKE_COMMAND}
+    -DBUILD_TREE=${CMAKE_BINARY_DIR} -DOUTSIDE=${CMAKE_SOURCE_DIR}/tests/install
+    -DCXX=${CMAKE_CXX_COMPILER} -P ${CMAKE_SOURCE_DIR}/tests/install/install_test.cmake)
+endif()
