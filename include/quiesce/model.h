@@ -20,7 +20,7 @@
 #include "quiesce/losses.h"
 #include "quiesce/metrics.h"
 #include "quiesce/optimizers.h"
-#include "quiesce/stop.h"
+#include "quiesce/stop_token.h"
 #include "quiesce/tensor.h"
 
 namespace quiesce {

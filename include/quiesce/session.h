@@ -103,6 +103,8 @@ class QUIESCE_EXPORT Lease {
   uint64_t incarnation() const;
   // True once a clear has retired what this lease holds.
   bool retired() const;
+  // Bytes of the leased incarnation, retired or not: in use, peak, charged, quota.
+  SessionMemory memory() const;
 
   // Gives the claim up; the last one of a retired session reclaims it, on this thread.
   void release();

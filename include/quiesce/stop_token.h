@@ -1,7 +1,7 @@
 // Stop tokens: asking a fit, an evaluation or a study to end at its next batch, from any thread or
-// from a signal handler, or at a deadline.
+// from a signal handler, or when its time is up.
 //
-// Named like std::stop_source and std::stop_token, which have no deadline, no parent, and may not be
+// Named like std::stop_source and std::stop_token, which have no time limit, no parent, and may not be
 // used in a signal handler.
 
 #ifndef QUIESCE_STOP_TOKEN_H_
@@ -21,8 +21,8 @@ namespace quiesce {
 
 namespace stop_internal {
 
-// What a source and its tokens share. `requested` only goes from false to true and carries no data,
-// so relaxed order is enough; a deadline is set before the token is handed out.
+// What a source and its tokens share. Both words carry no data but themselves, so relaxed order is
+// enough.
 struct StopState {
   std::atomic<bool> requested{false};
   std::atomic<int64_t> deadline_ns{std::numeric_limits<int64_t>::max()};
@@ -39,11 +39,11 @@ class QUIESCE_EXPORT StopToken {
  public:
   StopToken() = default;
 
-  // True once a stop was requested or the deadline has passed, here or in the source's parent.
+  // True once a stop was requested or time is up, here or in the source's parent.
   bool stop_requested() const;
 
   // OK to go on; otherwise kCancelled (a stop was requested) or kDeadline (time is up).
-  // A request takes precedence over a deadline.
+  // A request takes precedence.
   absl::Status status() const;
 
  private:
@@ -64,7 +64,8 @@ class QUIESCE_EXPORT StopSource {
 
   void request_stop() const { state_->requested.store(true, std::memory_order_relaxed); }
   bool stop_requested() const { return state_->requested.load(std::memory_order_relaxed); }
-  void set_deadline(absl::Time deadline);
+  // Time is up `timeout` from now, by the monotonic clock. Not async-signal-safe.
+  void set_timeout(absl::Duration timeout) const;
   StopToken get_token() const;
 
  private:

@@ -13,13 +13,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "quiesce/export.h"
+#include "quiesce/metrics.h"
 #include "quiesce/stop_token.h"
 
 namespace quiesce {
@@ -99,8 +99,6 @@ QUIESCE_EXPORT std::shared_ptr<const Sampler> random_sampler();
 
 // ---- One trial ----------------------------------------------------------------------------------
 
-using Metrics = std::vector<std::pair<std::string, double>>;
-
 enum class TrialState { kComplete, kFailed, kInterrupted };
 enum class TrialFailure { kNone, kException, kOutOfMemory, kNotANumber, kTimeout, kError };
 QUIESCE_EXPORT std::string_view to_string(TrialState state);
@@ -113,7 +111,7 @@ struct TrialResult {
   TrialFailure failure = TrialFailure::kNone;
   std::string reason;           // empty when complete; begins with the kind of failure
   std::optional<double> value;  // finite; set when complete
-  std::vector<Metrics> epochs;  // what the objective reported, also of a trial that then failed
+  std::vector<Logs> epochs;     // what the objective reported, also of a trial that then failed
   uint64_t peak_bytes = 0;      // the most its session had in use
   double seconds = 0;
 };
@@ -144,7 +142,7 @@ class QUIESCE_EXPORT Trial {
   const StopToken& stop_token() const;
   // kNotFinite when a value is not a number (the epoch is kept all the same), kCancelled or
   // kDeadline when it is time to stop.
-  absl::Status report_epoch(Metrics metrics);
+  absl::Status report_epoch(const Logs& logs);
 
  private:
   friend class TrialRunner;
@@ -164,6 +162,7 @@ enum class Direction { kMaximize, kMinimize };
 
 struct StudyOptions {
   std::string name = "study";
+  std::string value_name = "value";  // what the objective returns, for people
   int threads = 0;     // trials in flight, also above the number of cores; 0: one per core
   int64_t trials = 0;  // 0: the sampler's size
   uint64_t seed = 1;
@@ -178,6 +177,7 @@ struct StudyOptions {
 
 struct StudyResult {
   std::string name;
+  std::string value_name;
   Direction direction = Direction::kMaximize;
   std::vector<TrialResult> trials;  // those that were started, by number
   std::optional<int64_t> best;      // index into trials: the best finite value, the lowest number first
@@ -187,6 +187,7 @@ struct StudyResult {
   double seconds = 0;
 
   int64_t count(TrialState state) const;
+  // One line per trial, for people.
   std::string to_table() const;
 };
 
