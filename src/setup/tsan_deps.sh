@@ -12,6 +12,7 @@
 set -euo pipefail
 
 readonly CACHE="${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/quiesce/tsan-deps"
+readonly RECIPE=1  # raised when the options below change
 readonly FLAGS="-fsanitize=thread -O2 -g1 -fno-omit-frame-pointer"
 readonly CXX="${QUIESCE_TSAN_CXX:-clang++}"
 readonly CC="${CXX/clang++/clang}"
@@ -29,7 +30,7 @@ source_of() {
 tbb=$(source_of libtbb-dev)
 absl=$(source_of libabsl-dev)
 gtest=$(source_of googletest)
-key=$({ echo "$tbb $absl $gtest $FLAGS"; "$CXX" --version | head -n 1; cat "${BASH_SOURCE[0]}"; } |
+key=$({ echo "recipe $RECIPE: $tbb $absl $gtest $FLAGS"; "$CXX" --version | head -n 1; } |
   sha256sum | cut -c 1-16)
 readonly PREFIX="$CACHE/$key"
 
