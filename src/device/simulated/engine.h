@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -27,13 +26,13 @@ struct Span {
   size_t bytes;
   bool write;
 };
-using Spans = absl::InlinedVector<Span, 6>;
+using Spans = std::vector<Span>;
 
 // A piece of work: a function of plain bytes, copied when it is given.
 struct Work {
   const char* name = "";
   void (*run)(const void* args) = nullptr;  // null: a wait
-  absl::InlinedVector<std::max_align_t, 6> args;  // as plain bytes, aligned for any struct
+  std::vector<std::max_align_t> args;  // as plain bytes, aligned for any struct
   Spans spans;           // of device memory; checked when the work runs
   Point wait_for;        // the work starts when this point is complete
 };
