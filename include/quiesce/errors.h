@@ -27,6 +27,7 @@ enum class ErrorKind {
   kNotCompiled,      // fit, evaluate or predict before compile
   kNotBuilt,         // the model has no weights yet
   kNotFinite,        // a NaN or an infinity where a number was needed
+  kBusy,             // another thread is at work on it, or a callback inside that work
   kUnsupported,      // not offered on this device or in this build
   kDeviceLost,       // the device failed for good; the message keeps the first cause
   kInternal,         // a broken promise of the library itself

@@ -35,6 +35,7 @@ constexpr KindRow kKinds[] = {
     {ErrorKind::kNotCompiled, absl::StatusCode::kFailedPrecondition, "NotCompiled"},
     {ErrorKind::kNotBuilt, absl::StatusCode::kFailedPrecondition, "NotBuilt"},
     {ErrorKind::kNotFinite, absl::StatusCode::kOutOfRange, "NotFinite"},
+    {ErrorKind::kBusy, absl::StatusCode::kFailedPrecondition, "Busy"},
     {ErrorKind::kUnsupported, absl::StatusCode::kUnimplemented, "Unsupported"},
     {ErrorKind::kDeviceLost, absl::StatusCode::kUnavailable, "DeviceLost"},
     {ErrorKind::kInternal, absl::StatusCode::kInternal, "Internal"},
