@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "quiesce/errors.h"
 
 namespace quiesce::device {
@@ -65,8 +66,8 @@ class DriverHooks {
   std::atomic<uint64_t> fail_at_{0};
   std::atomic<uint64_t> times_{0};
   std::atomic<ErrorKind> kind_{ErrorKind::kOutOfMemory};
-  std::mutex mutex_;  // guards observer_
-  std::shared_ptr<Observer> observer_;
+  base::Mutex mutex_;
+  std::shared_ptr<Observer> observer_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace quiesce::device

@@ -12,6 +12,22 @@ else()
   set(QUIESCE_TEST_ENVIRONMENT "QUIESCE_TEST=1")
 endif()
 
+# quiesce_test_name(NAME LABEL): sets `name` and `label` as they are registered. Under a sanitizer names
+# begin with the preset, and sequential tests can be told apart, so that ./run test can run several
+# trees at once.
+macro(quiesce_test_name test_name test_label)
+  set(name ${test_name})
+  set(label ${test_label})
+  if(QUIESCE_SANITIZE STREQUAL "thread")
+    set(name tsan.${name})
+  elseif(QUIESCE_SANITIZE)
+    set(name asan.${name})
+  endif()
+  if(QUIESCE_SANITIZE AND label STREQUAL sequential)
+    set(label sequential_sanitized)
+  endif()
+endmacro()
+
 # quiesce_gtest(TARGET PREFIX LABEL LIBS libraries... SOURCES files...)
 function(quiesce_gtest target prefix label)
   cmake_parse_arguments(ARG "" "" "LIBS;SOURCES" ${ARGN})
@@ -19,13 +35,15 @@ function(quiesce_gtest target prefix label)
   target_link_libraries(${target} PRIVATE quiesce_options ${ARG_LIBS} GTest::gtest GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE QUIESCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  gtest_discover_tests(${target} TEST_PREFIX "${prefix}." DISCOVERY_MODE PRE_TEST
+  quiesce_test_name(${prefix} ${label})
+  gtest_discover_tests(${target} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 600
     ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
 endfunction()
 
 # quiesce_program_test(NAME LABEL COMMAND...)
 function(quiesce_program_test name label)
+  quiesce_test_name(${name} ${label})
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600
     ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
