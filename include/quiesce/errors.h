@@ -1,8 +1,9 @@
 #ifndef QUIESCE_ERRORS_H_
 #define QUIESCE_ERRORS_H_
 
+#include <string_view>
+
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "quiesce/export.h"
 
 namespace quiesce {
@@ -37,7 +38,7 @@ enum class ErrorKind {
 QUIESCE_EXPORT ErrorKind error_kind(const absl::Status& status);
 
 // "Stale", "OutOfMemory", ...
-QUIESCE_EXPORT absl::string_view error_kind_name(ErrorKind kind);
+QUIESCE_EXPORT std::string_view error_kind_name(ErrorKind kind);
 
 }  // namespace quiesce
 

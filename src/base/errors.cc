@@ -61,14 +61,14 @@ ErrorKind error_kind(const absl::Status& status) {
   return ErrorKind::kOther;
 }
 
-absl::string_view error_kind_name(ErrorKind kind) { return row(kind).name; }
+std::string_view error_kind_name(ErrorKind kind) { return row(kind).name; }
 
 namespace base {
 
-absl::Status make_error(ErrorKind kind, absl::string_view message) {
+absl::Status make_error(ErrorKind kind, std::string_view message) {
   if (kind == ErrorKind::kNone) kind = ErrorKind::kInternal;
   const KindRow& chosen = row(kind);
-  absl::Status status(chosen.code, message);
+  absl::Status status(chosen.code, absl::string_view(message.data(), message.size()));
   status.SetPayload(kPayloadUrl, absl::Cord(chosen.name));
   return status;
 }

@@ -54,7 +54,7 @@ void hit(const char* name) {
 
 }  // namespace internal_failpoint
 
-FailpointGuard::FailpointGuard(absl::string_view name, std::function<void()> action)
+FailpointGuard::FailpointGuard(std::string_view name, std::function<void()> action)
     : name_(name) {
   Table& t = table();
   auto entry = std::make_shared<Armed>();

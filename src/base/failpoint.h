@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
-#include "absl/strings/string_view.h"
 
 // A named step at which a test may stop a thread, or look. Always compiled in; costs one relaxed
 // load of a global while no failpoint is armed.
@@ -24,7 +24,7 @@ namespace quiesce::base {
 // outlives the guard. One guard per name at a time. For tests.
 class FailpointGuard {
  public:
-  FailpointGuard(absl::string_view name, std::function<void()> action);
+  FailpointGuard(std::string_view name, std::function<void()> action);
   ~FailpointGuard();
   FailpointGuard(const FailpointGuard&) = delete;
   FailpointGuard& operator=(const FailpointGuard&) = delete;
