@@ -3,9 +3,9 @@
 
 set(QUIESCE_CUDA_FOUND OFF)
 if(QUIESCE_CUDA STREQUAL "ON")
-  find_package(CUDAToolkit 12.0 REQUIRED)
+  find_package(CUDAToolkit 12.8 REQUIRED)
 elseif(QUIESCE_CUDA STREQUAL "AUTO")
-  find_package(CUDAToolkit 12.0 QUIET)
+  find_package(CUDAToolkit 12.8 QUIET)
 endif()
 if(CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE)
   set(QUIESCE_CUDA_FOUND ON)
@@ -48,3 +48,14 @@ function(quiesce_embed_fatbin target source symbol)
   set_source_files_properties(${CMAKE_BINARY_DIR}/cuda/${symbol}.S PROPERTIES OBJECT_DEPENDS ${fatbin})
   target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/cuda/${symbol}.S)
 endfunction()
+
+# The driver's header for the layers from device up, and the kernels for exec.
+macro(quiesce_link_cuda)
+  foreach(target quiesce_device_objects quiesce_device)
+    target_include_directories(${target} SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
+  endforeach()
+  if(EXISTS ${CMAKE_SOURCE_DIR}/src/exec/kernels/cuda/kernels.cu)
+    quiesce_embed_fatbin(quiesce_exec_objects ${CMAKE_SOURCE_DIR}/src/exec/kernels/cuda/kernels.cu
+      quiesce_cuda_kernels)
+  endif()
+endmacro()

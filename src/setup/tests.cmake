@@ -28,17 +28,19 @@ macro(quiesce_test_name test_name test_label)
   endif()
 endmacro()
 
-# quiesce_gtest(TARGET PREFIX LABEL LIBS libraries... SOURCES files...)
+# quiesce_gtest(TARGET PREFIX LABEL LIBS libraries... SOURCES files... [ENVIRONMENT variable=value])
 function(quiesce_gtest target prefix label)
-  cmake_parse_arguments(ARG "" "" "LIBS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "ENVIRONMENT" "LIBS;SOURCES" ${ARGN})
+  if(NOT ARG_ENVIRONMENT)
+    set(ARG_ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
+  endif()
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE quiesce_options ${ARG_LIBS} GTest::gtest GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE QUIESCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   quiesce_test_name(${prefix} ${label})
   gtest_discover_tests(${target} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 600
-    ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 600 ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()
 
 # quiesce_program_test(NAME LABEL COMMAND...)
@@ -69,6 +71,34 @@ foreach(layer base epoch device memory contract graph exec runtime nn trials cli
     add_dependencies(cli_test quiesce_program)
   endif()
 endforeach()
+
+# The CUDA part without a GPU: against fake libraries that stand in for NVIDIA's.
+if(QUIESCE_CUDA_FOUND)
+  set(fakes ${CMAKE_BINARY_DIR}/fake_cuda)
+  foreach(fake libcuda libcuda_before_12 libnvidia_ml)
+    set(source ${fake})
+    set(dir ${fakes})
+    if(fake STREQUAL libcuda_before_12)
+      set(source libcuda)
+      set(dir ${fakes}/before_12)
+    endif()
+    string(REPLACE _ - file ${source})
+    add_library(fake_${fake} MODULE ${CMAKE_SOURCE_DIR}/tests/fake_cuda/${source}.cc)
+    target_link_libraries(fake_${fake} PRIVATE quiesce_options)
+    target_include_directories(fake_${fake} PRIVATE ${CMAKE_SOURCE_DIR})
+    target_include_directories(fake_${fake} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    set_target_properties(fake_${fake} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${dir} PREFIX ""
+      OUTPUT_NAME ${file} SUFFIX .so.1)
+  endforeach()
+  target_compile_definitions(fake_libcuda_before_12 PRIVATE QUIESCE_FAKE_BEFORE_12=1)
+
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/device/cuda/*_test.cc)
+  quiesce_gtest(device_cuda_test device.cuda sequential SOURCES ${tests} LIBS quiesce_device
+    ENVIRONMENT LD_LIBRARY_PATH=${fakes})
+  target_compile_definitions(device_cuda_test PRIVATE QUIESCE_FAKE_CUDA_DIR="${fakes}"
+    QUIESCE_CUDA_STUB="${CUDA_cuda_driver_LIBRARY}")
+  add_dependencies(device_cuda_test fake_libcuda fake_libcuda_before_12 fake_libnvidia_ml)
+endif()
 
 # Lifecycle: a program per behaviour, against the shared library as it ships. The dlclose test opens
 # the library itself.
