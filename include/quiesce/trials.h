@@ -50,11 +50,11 @@ struct Dimension {
 
 struct FloatOptions {
   int points = 4;            // of a grid
-  std::vector<double> grid;  // these instead
+  std::vector<double> grid = {};  // these instead
 };
 struct IntOptions {
   int64_t step = 1;
-  std::vector<int64_t> grid;
+  std::vector<int64_t> grid = {};
 };
 QUIESCE_EXPORT Dimension Float(std::string name, double low, double high, FloatOptions options = {});
 QUIESCE_EXPORT Dimension LogFloat(std::string name, double low, double high,
@@ -169,9 +169,9 @@ struct StudyOptions {
   Direction direction = Direction::kMaximize;
   uint64_t quota = 0;  // bytes each trial's session may have in use; 0: no limit
   absl::Duration trial_timeout = absl::InfiniteDuration();
-  StopToken stop;
-  std::shared_ptr<const Sampler> sampler;                 // default: grid_sampler()
-  std::function<void(const TrialEvent&)> on_event;        // called by several threads at once
+  StopToken stop = {};
+  std::shared_ptr<const Sampler> sampler = {};                 // default: grid_sampler()
+  std::function<void(const TrialEvent&)> on_event = {};        // called by several threads at once
   Runtime* runtime = nullptr;                             // default: the process's
 };
 
