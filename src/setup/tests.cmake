@@ -115,10 +115,15 @@ foreach(test ${tests})
   add_dependencies(lifecycle_${name} quiesce)
 endforeach()
 
-# The arrows between the layers, read from the includes.
-file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/layers/*_test.cc)
-if(tests)
+# The arrows between the layers, read from the includes; and what the library looks like from outside.
+if(NOT QUIESCE_SANITIZE)
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/layers/*_test.cc)
   quiesce_gtest(layers_test layers sequential SOURCES ${tests})
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  quiesce_program_test(layers.ShippedLibrary sequential ${CMAKE_COMMAND} -DLIBRARY=$<TARGET_FILE:quiesce>
+    -DOBJECTS=${CMAKE_BINARY_DIR}/CMakeFiles/quiesce_exec_objects.dir -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF}
+    -P ${CMAKE_SOURCE_DIR}/tests/layers/shipped_library.cmake)
 endif()
 
 # The examples, against the shared library as it ships.
