@@ -12,6 +12,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "base/make_error.h"
+#include "base/spin_lock.h"
 
 namespace quiesce::base {
 namespace {
@@ -27,6 +28,7 @@ struct WipedRange {
 };
 constinit WipedRange wiped_ranges[kMaxPages] = {};
 constinit std::atomic<size_t> wiped_range_count{0};
+constinit SpinLock wiped_ranges_lock;
 
 void wipe_in_child() {
   const size_t count = wiped_range_count.load(std::memory_order_acquire);
@@ -47,6 +49,7 @@ void* map_wiped_on_fork(size_t bytes) {
     std::abort();
   }
   if (madvise(memory, bytes, MADV_WIPEONFORK) == 0) return memory;
+  SpinLockHolder lock(wiped_ranges_lock);
   static const int handler = pthread_atfork(nullptr, nullptr, wipe_in_child);
   const size_t index = wiped_range_count.load(std::memory_order_relaxed);
   if (handler != 0 || index >= kMaxPages) {

@@ -103,8 +103,9 @@ class Domain {
   // Reclaims what is retired and free. O(1) when nothing is retired. Inside a pass on this thread it
   // asks that pass for one more round.
   PassResult pass(absl::Time deadline = absl::InfiniteFuture());
-  // For a thread that must not reclaim now: the next pass anybody needs is run by the next caller that may.
-  void request_pass() { pass_wanted_.store(true, std::memory_order_release); }
+  // For a thread that must not reclaim now: whoever waits runs a pass, or whoever makes an incarnation
+  // next.
+  void request_pass();
 
   // Whether a wait of this thread would be a wait on itself (rule 31).
   bool caller_holds_back_retired();

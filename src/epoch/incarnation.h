@@ -39,7 +39,7 @@ class User {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   // A handle counts as a reference too. The last one retires the current incarnation if nothing else
-  // keeps it alive (rule 22); call with no lock held.
+  // keeps it alive (rule 22); drop it with no lock held.
   void add_handle() {
     add_reference();
     handles_.fetch_add(1, std::memory_order_relaxed);
@@ -149,12 +149,14 @@ class alignas(base::kCacheLine) Incarnation {
   Domain* const domain_;
   User* const user_;  // a reference
   Retirable* contents_ = nullptr;  // written before linking and by the claimant
+  int64_t born_at_ = 0;            // steady ns, written before linking
 
   // Written by handles, counts and launches.
   alignas(base::kCacheLine) std::atomic<uint64_t> count_{0};
   std::atomic<uint32_t> references_{1};
   std::atomic<uint32_t> keep_alives_{0};
   StreamMark first_mark_;
+  uint64_t leases_taken_ = 0;  // guarded by lock_
 
   // Written by leases (under lock_) and by the registry.
   alignas(base::kCacheLine) base::SpinLock lock_;  // leases_, newest_lease_, and taking contents out

@@ -87,8 +87,8 @@ class LeaseScope {
   friend class Pin;
 
   IncarnationRef incarnation_;
-  ThreadRecord& record_;
-  LeaseScope* const outer_;
+  ThreadRecord* record_ = nullptr;  // none in a forked child
+  LeaseScope* outer_ = nullptr;
 };
 
 }  // namespace quiesce::epoch

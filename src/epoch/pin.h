@@ -42,13 +42,16 @@ class Pin {
   explicit operator bool() const { return record_ != nullptr; }
   Incarnation& incarnation() const { return *incarnation_; }
   // True when the protection is a count of this pin's own.
-  bool counted() const { return record_ != nullptr && how_ == kCount; }
+  bool counted() const { return record_ != nullptr && how_ >= ThreadRecord::kSlots; }
 
   // The typed error of a pin that is false; needs what the pin started from.
   absl::Status error() const;
 
  private:
-  static constexpr int kCount = -1;
+  friend class LeaseScope;
+
+  static constexpr int kFirstCounted = ThreadRecord::kSlots;
+  static constexpr int kUnshared = 2 * ThreadRecord::kSlots;
 
   static ThreadRecord* cached_record(const Incarnation& incarnation) {
     return thread_cache.generation == incarnation.generation_ ? thread_cache.record : nullptr;
@@ -57,13 +60,15 @@ class Pin {
   void enter_slow(const char* what);
   bool publish(ThreadRecord& record, int slot, const char* what);
   void leave();
-  static void leave_count(ThreadRecord& record, Incarnation& incarnation);
+  void enter_counted(ThreadRecord& record);  // has the count already
+  void leave_counted(ThreadRecord& record);
   static void withdraw(ThreadRecord& record, int slot);
   static void answer(ThreadRecord& record);
 
   Incarnation* incarnation_;
   ThreadRecord* record_ = nullptr;
-  int how_ = 0;  // slot, or kCount
+  // Which protection: slot 0..3, counted entry 4..7 of the record, or a count that nobody shares.
+  int how_ = 0;
 };
 
 inline Pin::Pin(Incarnation& incarnation, const char* what) : incarnation_(&incarnation) {
@@ -103,7 +108,7 @@ inline bool Pin::publish(ThreadRecord& record, int slot, const char* what) {
       valid = incarnation_->live();
     }
   }
-  if (valid) [[likely]] {
+  if (valid) {
     how_ = slot;
     return true;
   }
@@ -136,8 +141,8 @@ inline void Pin::withdraw(ThreadRecord& record, int slot) {
 
 inline void Pin::leave() {
   ThreadRecord& record = *record_;
-  if (how_ == kCount) [[unlikely]] {
-    leave_count(record, *incarnation_);
+  if (how_ >= kFirstCounted) [[unlikely]] {
+    leave_counted(record);
     return;
   }
   if (--record.depth_[how_] != 0) return;

@@ -21,6 +21,7 @@ class ForeignList {
 
   void add(absl::AnyInvocable<void()> destructor);
   bool empty() const { return first_ == nullptr; }
+  uint64_t size() const { return size_; }
 
   // Moves everything of `other` to the end of this list.
   void take(ForeignList& other);
@@ -31,6 +32,7 @@ class ForeignList {
   struct Item;
   Item* first_ = nullptr;
   Item* last_ = nullptr;
+  uint64_t size_ = 0;
 };
 
 // What an incarnation owns, as the epoch layer sees it. Owned by the incarnation; destroyed by the

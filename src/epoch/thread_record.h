@@ -12,6 +12,7 @@
 namespace quiesce::epoch {
 
 class Domain;
+class Incarnation;
 class LeaseScope;
 class Pin;
 class ThreadRecord;
@@ -51,7 +52,7 @@ class alignas(base::kHotAlignment) ThreadRecord {
   uint64_t tenure() const { return tenure_.load(std::memory_order_relaxed); }
 
   // True while the thread holds a pin, a counted pin or a lease scope.
-  bool nested() const { return used_ != 0 || counted_ != 0 || lease_scopes_ != nullptr; }
+  bool nested() const { return used_ != 0 || counts_ != 0 || lease_scopes_ != nullptr; }
 
  private:
   friend class Domain;
@@ -80,7 +81,13 @@ class alignas(base::kHotAlignment) ThreadRecord {
   std::atomic<uint32_t> bell_{0};
   uint32_t used_ = 0;         // bit i: slot i names an incarnation
   uint16_t depth_[kSlots] = {};  // pins that share slot i
-  uint32_t counted_ = 0;      // counted pins of this thread
+  // Incarnations that this thread's counted pins are on; pins on one share its count.
+  struct Counted {
+    Incarnation* incarnation = nullptr;
+    uint32_t depth = 0;
+  };
+  Counted counted_[kSlots];
+  uint32_t counts_ = 0;       // counted pins of this thread, shared or not
   const bool membarrier_;     // form of the pin, fixed with the domain (rule 13)
   bool in_pass_ = false;      // a pass is running on this thread
   bool pass_again_ = false;   // asked for another one meanwhile
@@ -118,12 +125,14 @@ struct ThreadCache {
 class NoWaitScope {
  public:
   explicit NoWaitScope(Domain& domain);
-  ~NoWaitScope() { --record_.no_wait_; }
+  ~NoWaitScope() {
+    if (record_ != nullptr) --record_->no_wait_;
+  }
   NoWaitScope(const NoWaitScope&) = delete;
   NoWaitScope& operator=(const NoWaitScope&) = delete;
 
  private:
-  ThreadRecord& record_;
+  ThreadRecord* record_ = nullptr;  // none in a forked child
 };
 
 }  // namespace quiesce::epoch
