@@ -108,6 +108,10 @@ void StreamUse::end(uint64_t number) {
   mark_ = nullptr;
 }
 
+KeepAlive::KeepAlive(Incarnation& incarnation) : reference_(&incarnation) {
+  incarnation.keep_alives_.fetch_add(1, std::memory_order_relaxed);
+}
+
 void KeepAlive::drop() {
   Incarnation& incarnation = *reference_;
   if (incarnation.keep_alives_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;

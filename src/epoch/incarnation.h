@@ -210,9 +210,7 @@ class IncarnationRef {
 class KeepAlive {
  public:
   KeepAlive() = default;
-  explicit KeepAlive(Incarnation& incarnation) : reference_(&incarnation) {
-    incarnation.keep_alives_.fetch_add(1, std::memory_order_relaxed);
-  }
+  explicit KeepAlive(Incarnation& incarnation);
   KeepAlive(const KeepAlive& other) : reference_(other.reference_) {
     if (reference_) reference_->keep_alives_.fetch_add(1, std::memory_order_relaxed);
   }

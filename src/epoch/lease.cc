@@ -72,7 +72,9 @@ void Lease::release() {
 }
 
 LeaseScope::LeaseScope(const Lease& lease) : incarnation_(&lease.incarnation()) {
-  incarnation_->try_count();  // the lease's count keeps it open
+  if constexpr (!mutation::kLeaseSlot) {
+    incarnation_->try_count();  // the lease's count keeps it open
+  }
   Domain& domain = incarnation_->domain();
   if (domain.forked()) return;
   record_ = &domain.record();
@@ -91,7 +93,7 @@ LeaseScope::~LeaseScope() {
     while (*link != nullptr && *link != this) link = &(*link)->outer_;
     if (*link == this) *link = outer_;
   }
-  incarnation_->uncount();
+  if constexpr (!mutation::kLeaseSlot) incarnation_->uncount();
   if (record_ != nullptr && record_->bell_.load(std::memory_order_seq_cst) != 0) {
     Pin::answer(*record_);
   }

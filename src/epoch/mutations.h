@@ -32,11 +32,6 @@ inline constexpr bool kCreateStale = true;
 #else
 inline constexpr bool kCreateStale = false;
 #endif
-#ifdef QUIESCE_MUTATE_CLOSE_BLIND  // rule 4: the count is closed without comparing
-inline constexpr bool kCloseBlind = true;
-#else
-inline constexpr bool kCloseBlind = false;
-#endif
 #ifdef QUIESCE_MUTATE_LAST_PLAIN  // rule 5: the last point may go backwards
 inline constexpr bool kLastPlain = true;
 #else

@@ -156,19 +156,13 @@ bool Domain::reclaim_one(Incarnation& incarnation, ThreadRecord& mine, PassResul
   }
   if (!incarnation.closed()) {
     uint64_t none = 0;
-    if constexpr (mutation::kCloseBlind) {
-      if (incarnation.count_.load(std::memory_order_acquire) != 0) return false;
-      QUIESCE_FAILPOINT("epoch.pass.closing");
-      incarnation.count_.fetch_or(Incarnation::kClosed, std::memory_order_acq_rel);
-    } else {
-      QUIESCE_FAILPOINT("epoch.pass.closing");
-      // Acquire: all that was done under counts happens before the destruction. A failure means a
-      // holder, whose end asks for the next pass.
-      if (!incarnation.count_.compare_exchange_strong(none, Incarnation::kClosed,
-                                                      std::memory_order_seq_cst) &&
-          (none & Incarnation::kClosed) == 0) {
-        return false;
-      }
+    QUIESCE_FAILPOINT("epoch.pass.closing");
+    // Acquire: all that was done under counts happens before the destruction. A failure means a
+    // holder, whose end asks for the next pass.
+    if (!incarnation.count_.compare_exchange_strong(none, Incarnation::kClosed,
+                                                    std::memory_order_seq_cst) &&
+        (none & Incarnation::kClosed) == 0) {
+      return false;
     }
   }
   QUIESCE_FAILPOINT("epoch.pass.closed");
