@@ -72,8 +72,8 @@ struct Holder {
   std::string session;  // the session held back
   uint64_t incarnation = 0;
   uint64_t bytes = 0;  // of the incarnation, from the ledger, when the report was made
-  absl::Duration age = absl::ZeroDuration();
-  SourceLocation where;
+  absl::Duration age = absl::ZeroDuration();  // of a pin: since a pass first found it in the way
+  std::string where;  // "sweep.cc:88": where a lease was taken; empty for the others
 };
 
 // Sessions and graphs that a clear, or all clears so far, took out of reach. A leased session may
@@ -129,7 +129,7 @@ struct QUIESCE_EXPORT ClearReport {
   uint64_t foreign_destructors = 0;  // user code that still has to run on its own thread
   std::vector<Holder> holders;
   absl::Duration spent = absl::ZeroDuration();
-  SourceLocation where;  // the call that cleared
+  std::string where;     // "sweep.cc:88": the call that cleared
   Ticket ticket;         // to wait on later
 
   // A short table for people.

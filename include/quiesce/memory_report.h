@@ -10,7 +10,6 @@
 #include "absl/time/time.h"
 #include "quiesce/clear.h"
 #include "quiesce/export.h"
-#include "quiesce/source_location.h"
 
 namespace quiesce {
 
@@ -59,7 +58,7 @@ struct LiveObject {
   std::string name;
   uint64_t handles = 0;
   uint64_t bytes = 0;
-  SourceLocation where;  // where it was made
+  std::string where;  // "sweep.cc:88": where it was made
 };
 
 // One incarnation that has not been reclaimed.
@@ -69,10 +68,9 @@ struct LiveSession {
   uint64_t incarnation = 0;
   bool retired = false;
   uint64_t bytes = 0;
-  uint64_t handles = 0;   // Session and object handles
-  uint64_t threads = 0;   // that have it as current
+  uint64_t handles = 0;   // Session handles, and threads that have it as current
   absl::Duration age = absl::ZeroDuration();
-  SourceLocation where;   // where the session was made
+  std::string where;      // "sweep.cc:88": where the session was made
   std::vector<LiveObject> objects;
 };
 
@@ -107,7 +105,7 @@ struct RuntimeCensus {
   uint64_t object_records = 0;   // what handles refer to, with stale ones
   uint64_t leases = 0;
   uint64_t accounts = 0;
-  uint64_t mappings = 0;         // of the process, from the kernel
+  uint64_t mappings = 0;         // of the process, as the kernel counts them
   uint64_t account_bytes = 0;    // in use, all devices
   uint64_t reserved_bytes = 0;
 };

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "quiesce/clear.h"
+#include "quiesce/device.h"
 #include "quiesce/export.h"
 #include "quiesce/memory_report.h"
 #include "quiesce/session.h"
@@ -18,15 +19,10 @@
 
 namespace quiesce {
 
-namespace device {
-class Device;
-}
-
 namespace runtime {
 class Core;
+struct Access;
 }
-
-enum class DeviceChoice : uint8_t { kHost, kSimulated };
 
 // How a pin is published; fixed for the process before the first pin.
 enum class PinForm : uint8_t {
@@ -36,7 +32,7 @@ enum class PinForm : uint8_t {
 };
 
 struct DeviceOptions {
-  DeviceChoice kind = DeviceChoice::kHost;
+  DeviceKind kind = DeviceKind::kHost;
   uint64_t memory_limit = 0;  // bytes in use and cached; 0: what the device has
 };
 
@@ -47,26 +43,33 @@ struct RuntimeOptions {
   PinForm pin_form = PinForm::kDefault;
 };
 
+class Runtime;
+
+// Shuts a runtime down without waiting. The Runtime object itself stays, so that calls of those who
+// still refer to it get kShutdown, whatever was destroyed first.
+struct QUIESCE_EXPORT CloseRuntime {
+  void operator()(Runtime* runtime) const;
+};
+using OwnedRuntime = std::unique_ptr<Runtime, CloseRuntime>;
+
 // Runtime: owner of devices, allocators, the epoch domain and sessions. Nothing that one runtime does
 // is seen in another.
-// Owner: the process for process(), else the unique_ptr; sessions, leases and models may outlive it.
+// Owner: the process for process(), else an OwnedRuntime; sessions, leases and models may outlive that.
 // Thread word: thread-safe. After clear: goes on. After shutdown: every call that would make or enter
 // a session returns kShutdown; reports still answer. In a forked child: kForkedChild; nothing waits.
 class QUIESCE_EXPORT Runtime {
  public:
   // The default runtime: made on first use with the host device, never destroyed.
-  static Runtime& process();
+  static Runtime& process(SourceLocation where = SourceLocation::current());
   // Sets what process() will be made with. Fails with kMismatch once it exists and differs; the
   // message names the place of its first use.
-  static absl::Status configure_process(const RuntimeOptions& options,
-                                        SourceLocation where = SourceLocation::current());
-  // An isolated runtime. Destroying it shuts it down without waiting.
-  static absl::StatusOr<std::unique_ptr<Runtime>> create(
-      const RuntimeOptions& options = {}, SourceLocation where = SourceLocation::current());
+  static absl::Status configure_process(const RuntimeOptions& options);
+  // An isolated runtime.
+  static absl::StatusOr<OwnedRuntime> create(const RuntimeOptions& options = {},
+                                             SourceLocation where = SourceLocation::current());
 
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
-  ~Runtime();
 
   absl::StatusOr<Session> new_session(const SessionOptions& options = {},
                                       SourceLocation where = SourceLocation::current());
@@ -88,8 +91,8 @@ class QUIESCE_EXPORT Runtime {
   RuntimeTotals totals() const;
   RuntimeCensus census() const;
 
-  int device_count() const;
-  device::Device& device(int index) const;
+  // The devices, in the order of RuntimeOptions::devices.
+  std::vector<DeviceInfo> devices() const;
 
   // A process-wide clear that closes the runtime, then waits until `deadline` for the holders.
   // Further calls return the same report, brought up to date.
@@ -98,9 +101,11 @@ class QUIESCE_EXPORT Runtime {
   bool is_shut_down() const;
 
  private:
+  friend class runtime::Core;
   friend struct runtime::Access;
   explicit Runtime(runtime::Core* core) : core_(core) {}
-  runtime::Core* core_;
+  ~Runtime() = default;
+  runtime::Core* const core_;
 };
 
 // The same of Runtime::process().

@@ -23,7 +23,6 @@ class Runtime;
 namespace runtime {
 struct Access;          // how the layers above reach what these handles refer to
 class SessionUser;      // the logical user a Session refers to
-class Incarnation;      // one life of it
 struct LeaseState;      // the counted claim
 struct ScopeFrame;      // one entry of a thread's stack of scopes
 }  // namespace runtime
@@ -61,7 +60,8 @@ class QUIESCE_EXPORT Session {
   absl::StatusOr<Lease> lease(std::string_view label,
                               SourceLocation where = SourceLocation::current()) const;
   // One use made of several calls: this thread is inside the session until the pin goes.
-  Pin pin(const char* doing = "Pin", SourceLocation where = SourceLocation::current()) const;
+  // `doing` is static text: it names the pin in reports.
+  Pin pin(const char* doing = "Pin") const;
 
   // Clears this session, no other, and raises no generation. Anywhere, by anyone.
   absl::StatusOr<ClearReport> clear(const ClearOptions& options = {},
@@ -135,8 +135,8 @@ class QUIESCE_EXPORT Pin {
  private:
   friend class Session;
   friend struct runtime::Access;
-  Pin(const Session& session, const char* doing, SourceLocation where);
-  alignas(8) unsigned char use_[96];  // a runtime::Use, kept out of this header
+  Pin(const Session& session, const char* doing);
+  alignas(8) unsigned char use_[96];  // a runtime::Use when held_, else an absl::Status
   bool held_ = false;
 };
 
@@ -166,17 +166,18 @@ class QUIESCE_EXPORT SessionScope {
 // the scope does nothing.
 class QUIESCE_EXPORT NameScope {
  public:
-  explicit NameScope(std::string_view name, SourceLocation where = SourceLocation::current());
+  explicit NameScope(std::string_view name);
   NameScope(const NameScope&) = delete;
   NameScope& operator=(const NameScope&) = delete;
   ~NameScope();
 
-  absl::Status status() const;
+  const absl::Status& status() const { return status_; }
   // The path so far, "outer/inner".
   std::string_view path() const;
 
  private:
   struct State;
+  absl::Status status_;
   std::unique_ptr<State> state_;
 };
 

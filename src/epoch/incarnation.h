@@ -163,6 +163,7 @@ class alignas(base::kCacheLine) Incarnation {
   LeaseRecord* leases_ = nullptr;                  // oldest first
   LeaseRecord* newest_lease_ = nullptr;
   std::atomic<uint64_t> claimed_bytes_{0};  // bytes when claimed
+  std::atomic<uint64_t> claimed_units_{0};  // units when claimed
   Incarnation* previous_ = nullptr;  // registry list; guarded by the registry mutex
   Incarnation* next_ = nullptr;
   TicketState* cause_ = nullptr;  // what retired it, a reference; guarded by the registry mutex

@@ -13,6 +13,7 @@ namespace {
 struct Covered {
   IncarnationRef incarnation;
   uint64_t clear = 0;
+  bool own = false;
 };
 
 // A lease as copied under the incarnation's lock: no allocation there.
@@ -38,7 +39,8 @@ Report Domain::make_report(const TicketState* ticket) {
     for (Incarnation* incarnation = retired_.first; incarnation != nullptr;
          incarnation = incarnation->next_) {
       if (ticket != nullptr && incarnation->retired_as_ > ticket->newest_) break;
-      covered.push_back({IncarnationRef(incarnation), incarnation->cause_->clear_});
+      covered.push_back({IncarnationRef(incarnation), incarnation->cause_->clear_,
+                         ticket == nullptr || incarnation->cause_ == ticket});
     }
     report.all = totals_;
     report.done = covered.empty();
@@ -53,6 +55,8 @@ Report Domain::make_report(const TicketState* ticket) {
     report.clear = ticket->clear_;
     report.own.reclaimed = ticket->reclaimed_.load(std::memory_order_relaxed);
     report.own.retired = ticket->retired_.load(std::memory_order_relaxed);
+    report.own.units_reclaimed = ticket->units_reclaimed_.load(std::memory_order_relaxed);
+    report.own.units_retired = ticket->units_retired_.load(std::memory_order_relaxed);
   }
   report.foreign_destructors = foreign_count_.load(std::memory_order_relaxed);
   const int64_t now = steady_now();
@@ -61,6 +65,7 @@ Report Domain::make_report(const TicketState* ticket) {
     Incarnation& incarnation = *entry.incarnation;
     const size_t first_holder = report.holders.size();
     uint64_t bytes = 0;
+    uint64_t units = 0;
     std::vector<LeaseCopy> leases;
     for (bool complete = false; !complete;) {
       leases.reserve(leases.capacity() * 2 + 4);
@@ -69,6 +74,9 @@ Report Domain::make_report(const TicketState* ticket) {
       bytes = incarnation.contents_ != nullptr
                   ? incarnation.contents_->bytes()
                   : incarnation.claimed_bytes_.load(std::memory_order_relaxed);
+      units = incarnation.contents_ != nullptr
+                  ? incarnation.contents_->units()
+                  : incarnation.claimed_units_.load(std::memory_order_relaxed);
       const LeaseRecord* lease = incarnation.leases_;
       for (; lease != nullptr && leases.size() < leases.capacity(); lease = lease->next) {
         LeaseCopy copy;
@@ -94,6 +102,8 @@ Report Domain::make_report(const TicketState* ticket) {
     };
     const Incarnation::State state = incarnation.state();
     if (state == Incarnation::State::kReclaimed) continue;
+    report.held_units += units;
+    if (entry.own) report.own_held_units += units;
     if (state == Incarnation::State::kClaimed) {
       add(HolderKind::kReclaiming, "being destroyed");
       report.held_bytes += bytes;

@@ -35,6 +35,8 @@ class TicketState {
   std::atomic<uint32_t> references_{1};
   std::atomic<uint64_t> retired_{0};
   std::atomic<uint64_t> reclaimed_{0};
+  std::atomic<uint64_t> units_retired_{0};
+  std::atomic<uint64_t> units_reclaimed_{0};
   // Set inside the registry section of the clear, constant afterwards.
   uint64_t generation_ = 0;
   uint64_t clear_ = 0;       // number of the clear

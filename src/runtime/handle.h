@@ -47,7 +47,8 @@ class Entered {
 //   auto handle = runtime::Handle<ModelState>::make(use, runtime::ObjectKind::kModel, "sequential",
 //                                                   std::move(state), where);
 //   QUIESCE_ASSIGN_OR_RETURN(runtime::Entered<ModelState> model, handle.enter("fit"));
-//   model->step(model.contents().exec_context()...);
+//   QUIESCE_ASSIGN_OR_RETURN(exec::Context context, model.use().exec_context());
+//   model->step(context, ...);
 template <class T>
 class Handle {
  public:
@@ -77,10 +78,9 @@ class Handle {
   // One use of the object, for the public call `what`. The handle must not be destroyed by another
   // thread meanwhile; destroying it on this thread, in a callback say, puts the object's end off to
   // the end of the use.
-  absl::StatusOr<Entered<T>> enter(const char* what,
-                                   SourceLocation where = SourceLocation::current()) const {
+  absl::StatusOr<Entered<T>> enter(const char* what) const {
     if (record_ == nullptr) return ObjectRecord::empty_handle_error(what);
-    absl::StatusOr<Use> use = record_->enter(what, where);
+    absl::StatusOr<Use> use = record_->enter(what);
     if (!use.ok()) return std::move(use).status();
     return Entered<T>(*std::move(use), static_cast<T*>(record_->object()));
   }

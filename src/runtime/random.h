@@ -9,10 +9,7 @@
 
 namespace quiesce::runtime {
 
-// Philox4x32-10: four 32-bit words that depend on (key, counter) alone.
-std::array<uint32_t, 4> philox(uint64_t key, uint64_t counter_low, uint64_t counter_high = 0);
-
-// A generator for one consumer: an initializer, a shuffle, a dropout layer. Equal keys give equal
+// A generator (Philox4x32-10) for one consumer: an initializer, a shuffle, a dropout layer. Equal keys give equal
 // sequences, whatever else is drawn in the session. Value type, thread-compatible.
 class RandomStream {
  public:
