@@ -33,7 +33,8 @@ class QUIESCE_EXPORT Tensor {
   static absl::StatusOr<Tensor> from(std::vector<T> values, const Shape& shape) {
     auto storage = std::make_shared<std::vector<T>>(std::move(values));
     const void* data = storage->data();
-    return checked(data, dtype_of<T>(), storage->size(), shape, std::move(storage));
+    const size_t count = storage->size();
+    return checked(data, dtype_of<T>(), count, shape, std::move(storage));
   }
   // Takes the values as one row of them: shape [n].
   template <typename T>

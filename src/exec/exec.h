@@ -27,8 +27,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "base/mutex.h"
 #include "exec/plan.h"
 #include "quiesce/graph.h"
 #include "quiesce/shape.h"
@@ -110,7 +110,7 @@ class PlanCache {
     uint64_t used;
   };
   const size_t capacity_;
-  mutable absl::Mutex mutex_;
+  mutable base::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   uint64_t clock_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -7,7 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 
 namespace quiesce::graph {
 
@@ -27,7 +27,7 @@ class NameTable {
   int64_t next_uid(std::string_view prefix);
 
  private:
-  absl::Mutex mutex_;
+  base::Mutex mutex_;
   absl::flat_hash_map<std::string, int64_t> names_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int64_t> uids_ ABSL_GUARDED_BY(mutex_);
 };
