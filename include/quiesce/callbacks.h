@@ -36,8 +36,9 @@ struct FitParams {
 // `logs` are shared by the callbacks of one moment: what one adds, the next ones and History see.
 // An exception thrown by a callback ends the fit with kOther; the model keeps its weights so far.
 //
-// Owner: shared by its holder and the fits it is given to. Thread word: thread-compatible, so do not
-// give one callback to two fits at once. It belongs to no session; model() is null outside of a fit.
+// Owner: shared by its holder and the fits it is given to. Thread word: thread-compatible, so do
+// not give one callback to two fits at once. It belongs to no session; model() is null outside of a
+// fit.
 class QUIESCE_EXPORT Callback {
  public:
   virtual ~Callback();

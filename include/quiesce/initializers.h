@@ -34,9 +34,9 @@ enum class InitializerKind : uint8_t {
 // initializer take the same seed within one model, so that they give equal values for equal shapes.
 class QUIESCE_EXPORT Initializer {
  public:
-  Initializer(std::string_view name);             // NOLINT: "he_normal", as in Keras
+  Initializer(std::string_view name);  // NOLINT: "he_normal", as in Keras
   Initializer(const char* name) : Initializer(std::string_view(name)) {}  // NOLINT
-  Initializer(Tensor values);                     // NOLINT: explicit values, float32
+  Initializer(Tensor values);  // NOLINT: explicit values, float32
 
   InitializerKind kind() const { return kind_; }
   // Keras' name of it: "glorot_uniform"; "" for one whose name was not known.
@@ -48,7 +48,8 @@ class QUIESCE_EXPORT Initializer {
   uint64_t identity() const { return identity_; }
 
  private:
-  friend QUIESCE_EXPORT Initializer make_initializer(InitializerKind, float, std::optional<uint64_t>);
+  friend QUIESCE_EXPORT Initializer make_initializer(InitializerKind, float,
+                                                     std::optional<uint64_t>);
   Initializer() = default;
 
   InitializerKind kind_ = InitializerKind::kInvalid;

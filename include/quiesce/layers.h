@@ -29,8 +29,8 @@ QUIESCE_EXPORT std::string_view activation_name(ActivationKind kind);
 // Owner: a value. Thread word: immutable. Belongs to no session.
 class ActivationSpec {
  public:
-  constexpr ActivationSpec(ActivationKind kind) : kind_(kind) {}               // NOLINT
-  ActivationSpec(const char* name) : kind_(activation_from_name(name)) {}      // NOLINT
+  constexpr ActivationSpec(ActivationKind kind) : kind_(kind) {}                // NOLINT
+  ActivationSpec(const char* name) : kind_(activation_from_name(name)) {}       // NOLINT
   ActivationSpec(std::string_view name) : kind_(activation_from_name(name)) {}  // NOLINT
   constexpr ActivationKind kind() const { return kind_; }
 
@@ -77,14 +77,14 @@ struct QUIESCE_EXPORT Layer {
   std::string name;                  // "" = by the session's counters
   std::vector<int64_t> input_shape;  // of one sample, empty = not given; kInput: the shape
   ActivationKind activation = kLinear;
-  int64_t units = 0;                 // kDense
-  bool use_bias = true;              // kDense
+  int64_t units = 0;     // kDense
+  bool use_bias = true;  // kDense
   std::optional<Initializer> kernel_initializer;
   std::optional<Initializer> bias_initializer;
   Regularizer kernel_regularizer;
-  double rate = 0;                   // kDropout
-  double scale = 1;                  // kRescaling
-  double offset = 0;                 // kRescaling
+  double rate = 0;    // kDropout
+  double scale = 1;   // kRescaling
+  double offset = 0;  // kRescaling
 
   // "Dense", as the summary prints it.
   std::string_view class_name() const;

@@ -57,9 +57,7 @@ class QUIESCE_EXPORT Loss {
 
 inline Loss MeanSquaredError() { return kMeanSquaredError; }
 inline Loss MeanAbsoluteError() { return kMeanAbsoluteError; }
-inline Loss BinaryCrossentropy(LossOptions options = {}) {
-  return {kBinaryCrossentropy, options};
-}
+inline Loss BinaryCrossentropy(LossOptions options = {}) { return {kBinaryCrossentropy, options}; }
 inline Loss CategoricalCrossentropy(LossOptions options = {}) {
   return {kCategoricalCrossentropy, options};
 }

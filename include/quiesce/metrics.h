@@ -25,8 +25,8 @@ enum class MetricKind : uint8_t {
 // Owner: a value. Thread word: immutable. Belongs to no session: clear does not touch it.
 class QUIESCE_EXPORT Metric {
  public:
-  Metric(std::string_view name);                                  // NOLINT
-  Metric(const char* name) : Metric(std::string_view(name)) {}    // NOLINT
+  Metric(std::string_view name);                                       // NOLINT
+  Metric(const char* name) : Metric(std::string_view(name)) {}         // NOLINT
   Metric(const std::string& name) : Metric(std::string_view(name)) {}  // NOLINT
 
   MetricKind kind() const { return kind_; }

@@ -20,6 +20,7 @@
 #include "quiesce/losses.h"
 #include "quiesce/metrics.h"
 #include "quiesce/optimizers.h"
+#include "quiesce/source_location.h"
 #include "quiesce/stop_token.h"
 #include "quiesce/tensor.h"
 
@@ -31,7 +32,6 @@ class SequentialHandle;
 
 struct SequentialOptions {
   std::string name = {};  // "" = sequential, sequential_1, … of the session
-  bool trainable = true;
 };
 
 struct CompileOptions {
@@ -103,16 +103,16 @@ struct LayerInfo {
 // A model of one session, by Keras' names and numbers. It is built as soon as the shape of a sample
 // is known: at create() when the first layer says it, else at the first call that brings data.
 //
-// Owner: a counted handle; copies name the same model. Graphs, weights and optimizer state belong to
-// the session that was current at create(), which lives at least as long as a handle on it.
+// Owner: a counted handle; copies name the same model. Graphs, weights and optimizer state belong
+// to the session that was current at create(), which lives at least as long as a handle on it.
 //
 // Thread word: thread-safe. predict, evaluate, get_weights, weights, layers, summary and save may
 // run in any number of threads at once, without set-up, and give what they would give alone.
-// set_weights swaps all weights at one instant: a predict uses the old or the new ones, never some of
-// both. One user changes a model at a time: while a fit (or train_on_batch, compile, add, pop, build,
-// set_weights, load_weights) is under way, another one of these from another thread gets kBusy.
-// Beside a fit, the readers use the weights as they were after its last complete epoch (the fit's own
-// callbacks: as they are now).
+// set_weights swaps all weights at one instant: a predict uses the old or the new ones, never some
+// of both. One user changes a model at a time: while a fit (or train_on_batch, compile, add, pop,
+// build, set_weights, load_weights) is under way, another one of these from another thread gets
+// kBusy. Beside a fit, the readers use the weights as they were after its last complete epoch (the
+// fit's own callbacks: as they are now).
 //
 // Every call is one use of the session, from entry to return: a clear lets it end. After the clear,
 // calls return kStale (unless the thread works under a lease of that session), the handle holds no
@@ -122,9 +122,11 @@ class QUIESCE_EXPORT Sequential {
   // In the current session. Errors: two layers of one name, units ≤ 0, …: kInvalidArgument; no room
   // for the weights: kQuotaExceeded or kOutOfMemory.
   static absl::StatusOr<Sequential> create(std::vector<Layer> layers = {},
-                                           SequentialOptions options = {});
+                                           SequentialOptions options = {},
+                                           SourceLocation where = SourceLocation::current());
   // A model saved by save(), made in the current session, compiled as it was.
-  static absl::StatusOr<Sequential> load(const std::string& path, LoadOptions options = {});
+  static absl::StatusOr<Sequential> load(const std::string& path, LoadOptions options = {},
+                                         SourceLocation where = SourceLocation::current());
 
   Sequential(const Sequential&);
   Sequential(Sequential&&) noexcept;
@@ -140,11 +142,14 @@ class QUIESCE_EXPORT Sequential {
 
   absl::Status compile(CompileOptions options);
   // Trains. kCancelled or kDeadline when stopped; the weights stay as they were at that batch.
-  absl::StatusOr<History> fit(const Tensor& x, const Tensor& y, const FitOptions& options = {});
+  absl::StatusOr<History> fit(const Tensor& x, const Tensor& y, const FitOptions& options = {},
+                              SourceLocation where = SourceLocation::current());
   absl::StatusOr<Logs> evaluate(const Tensor& x, const Tensor& y,
-                                const EvaluateOptions& options = {}) const;
+                                const EvaluateOptions& options = {},
+                                SourceLocation where = SourceLocation::current()) const;
   // Rows of x in, as many rows out. Needs no compile.
-  absl::StatusOr<Tensor> predict(const Tensor& x, const PredictOptions& options = {}) const;
+  absl::StatusOr<Tensor> predict(const Tensor& x, const PredictOptions& options = {},
+                                 SourceLocation where = SourceLocation::current()) const;
   absl::StatusOr<Logs> train_on_batch(const Tensor& x, const Tensor& y,
                                       const std::optional<Tensor>& sample_weight = {});
   absl::StatusOr<Logs> test_on_batch(const Tensor& x, const Tensor& y,

@@ -17,8 +17,7 @@ namespace {
 // kAuto resolved by the monitored name; kAuto again when the name says nothing.
 MonitorMode resolve(MonitorMode mode, absl::string_view monitor) {
   if (mode != MonitorMode::kAuto) return mode;
-  const absl::string_view plain =
-      absl::StartsWith(monitor, "val_") ? monitor.substr(4) : monitor;
+  const absl::string_view plain = absl::StartsWith(monitor, "val_") ? monitor.substr(4) : monitor;
   if (absl::EndsWith(plain, "loss")) return MonitorMode::kMin;
   if (Metric(std::string(plain)).kind() != MetricKind::kInvalid) return MonitorMode::kMax;
   return MonitorMode::kAuto;
@@ -157,9 +156,8 @@ void ReduceLROnPlateau::on_epoch_end(int64_t, Logs& logs) {
     --cooldown_;
     wait_ = 0;
   }
-  const bool improved = options_.mode == MonitorMode::kMax
-                            ? *current > best_ + options_.min_delta
-                            : *current < best_ - options_.min_delta;
+  const bool improved = options_.mode == MonitorMode::kMax ? *current > best_ + options_.min_delta
+                                                           : *current < best_ - options_.min_delta;
   if (improved) {
     best_ = *current;
     wait_ = 0;
@@ -194,9 +192,10 @@ void LearningRateScheduler::on_epoch_end(int64_t, Logs& logs) {
 void TerminateOnNaN::on_epoch_end(int64_t epoch, Logs& logs) {
   const std::optional<double> loss = logs.find("loss");
   if (model() == nullptr || !loss.has_value() || std::isfinite(*loss)) return;
-  model()->fail_training(base::make_error(
-      ErrorKind::kNotFinite, absl::StrCat("loss of model \"", model()->name(), "\" is ", *loss,
-                                          " after epoch ", epoch + 1, "; lower the learning rate")));
+  model()->fail_training(
+      base::make_error(ErrorKind::kNotFinite,
+                       absl::StrCat("loss of model \"", model()->name(), "\" is ", *loss,
+                                    " after epoch ", epoch + 1, "; lower the learning rate")));
 }
 
 void TerminateOnNaN::on_train_batch_end(int64_t batch, Logs& logs) {

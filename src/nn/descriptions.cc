@@ -129,12 +129,18 @@ std::string_view activation_name(ActivationKind kind) { return name_of(kActivati
 
 std::string_view Layer::class_name() const {
   switch (kind) {
-    case LayerKind::kInput: return "InputLayer";
-    case LayerKind::kDense: return "Dense";
-    case LayerKind::kDropout: return "Dropout";
-    case LayerKind::kFlatten: return "Flatten";
-    case LayerKind::kActivation: return "Activation";
-    case LayerKind::kRescaling: return "Rescaling";
+    case LayerKind::kInput:
+      return "InputLayer";
+    case LayerKind::kDense:
+      return "Dense";
+    case LayerKind::kDropout:
+      return "Dropout";
+    case LayerKind::kFlatten:
+      return "Flatten";
+    case LayerKind::kActivation:
+      return "Activation";
+    case LayerKind::kRescaling:
+      return "Rescaling";
   }
   return "";
 }
@@ -202,11 +208,21 @@ std::string_view Loss::name() const { return name_of(kLossNames, kind_); }
 
 Optimizer::Optimizer(std::string_view name) {
   switch (kind_of(kOptimizerNames, name, OptimizerKind::kInvalid)) {
-    case OptimizerKind::kSgd: *this = SGD(); break;
-    case OptimizerKind::kRmsprop: *this = RMSprop(); break;
-    case OptimizerKind::kAdam: *this = Adam(); break;
-    case OptimizerKind::kAdamW: *this = AdamW(); break;
-    case OptimizerKind::kInvalid: kind = OptimizerKind::kInvalid; break;
+    case OptimizerKind::kSgd:
+      *this = SGD();
+      break;
+    case OptimizerKind::kRmsprop:
+      *this = RMSprop();
+      break;
+    case OptimizerKind::kAdam:
+      *this = Adam();
+      break;
+    case OptimizerKind::kAdamW:
+      *this = AdamW();
+      break;
+    case OptimizerKind::kInvalid:
+      kind = OptimizerKind::kInvalid;
+      break;
   }
 }
 

@@ -1,5 +1,6 @@
-// IDX files: a magic number, extents (big-endian), bytes. Read through zlib, which takes plain files
-// as they are.
+// IDX files: a magic number, extents (big-endian), bytes. Read through zlib, which takes plain
+// files as they are.
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -12,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <sys/stat.h>
-
 #include "absl/strings/str_cat.h"
 #include "base/make_error.h"
 #include "base/status_macros.h"
@@ -25,7 +24,8 @@ namespace {
 
 constexpr uint32_t kLabelsMagic = 0x00000801;
 constexpr uint32_t kImagesMagic = 0x00000803;
-constexpr size_t kPiece = size_t{8} << 20;  // read at a time, so that a lying header costs no memory
+constexpr size_t kPiece = size_t{8}
+                          << 20;  // read at a time, so that a lying header costs no memory
 
 absl::Status corrupt(const std::string& path, absl::string_view what) {
   return base::make_error(ErrorKind::kCorruptData, absl::StrCat(path, ": ", what));
@@ -59,10 +59,10 @@ class IdxFile {
   absl::StatusOr<std::vector<uint32_t>> read_header(uint32_t magic) {
     QUIESCE_ASSIGN_OR_RETURN(const uint32_t found, read_number());
     if (found != magic) {
-      return corrupt(path_, absl::StrCat("not an IDX file of ",
-                                         magic == kImagesMagic ? "images" : "labels",
-                                         ": magic number is 0x", absl::Hex(found, absl::kZeroPad8),
-                                         ", expected 0x", absl::Hex(magic, absl::kZeroPad8)));
+      return corrupt(
+          path_, absl::StrCat("not an IDX file of ", magic == kImagesMagic ? "images" : "labels",
+                              ": magic number is 0x", absl::Hex(found, absl::kZeroPad8),
+                              ", expected 0x", absl::Hex(magic, absl::kZeroPad8)));
     }
     std::vector<uint32_t> extents(magic & 0xFF);
     for (uint32_t& extent : extents) {
@@ -108,10 +108,11 @@ class IdxFile {
     int code = Z_OK;
     const char* text = gzerror(file_.get(), &code);
     if (got < 0 || code == Z_DATA_ERROR) {
-      return corrupt(path_, absl::StrCat("damaged: ", code == Z_ERRNO ? std::strerror(errno) : text));
+      return corrupt(path_,
+                     absl::StrCat("damaged: ", code == Z_ERRNO ? std::strerror(errno) : text));
     }
-    // Z_BUF_ERROR: the compressed data end too early; the caller sees too few bytes. At the very end
-    // it still means that the checksum is missing.
+    // Z_BUF_ERROR: the compressed data end too early; the caller sees too few bytes. At the very
+    // end it still means that the checksum is missing.
     if (code == Z_BUF_ERROR && static_cast<size_t>(got) < bytes) {
       return corrupt(path_, "truncated: its compressed data end too early");
     }
@@ -144,9 +145,10 @@ std::string find_part(const std::string& directory, absl::string_view part) {
 absl::Status check_counts(const std::string& images_path, const Tensor& images,
                           const std::string& labels_path, const Tensor& labels) {
   if (images.size() == labels.size()) return absl::OkStatus();
-  return base::make_error(ErrorKind::kCorruptData,
-                          absl::StrCat(images_path, " has ", images.size(), " images, ", labels_path,
-                                       " has ", labels.size(), " labels; they must be equally many"));
+  return base::make_error(
+      ErrorKind::kCorruptData,
+      absl::StrCat(images_path, " has ", images.size(), " images, ", labels_path, " has ",
+                   labels.size(), " labels; they must be equally many"));
 }
 
 }  // namespace
@@ -173,8 +175,8 @@ absl::StatusOr<Tensor> read_idx_labels(const std::string& path, int classes) {
   QUIESCE_ASSIGN_OR_RETURN(std::vector<uint8_t> body, file.read_body(extents[0]));
   for (size_t i = 0; i < body.size(); ++i) {
     if (body[i] >= classes) {
-      return corrupt(path, absl::StrCat("label ", i, " is ", static_cast<int>(body[i]),
-                                        "; with ", classes, " classes they end at ", classes - 1));
+      return corrupt(path, absl::StrCat("label ", i, " is ", static_cast<int>(body[i]), "; with ",
+                                        classes, " classes they end at ", classes - 1));
     }
   }
   return Tensor::from(std::move(body), Shape{extents[0]});

@@ -95,13 +95,15 @@ absl::Status initialize(const Initializer& initializer, const Shape& shape, uint
     case InitializerKind::kLecunNormal:
       fill_scaled(1.0, fans.in, true, random, values);
       return absl::OkStatus();
-    case InitializerKind::kInvalid: break;
+    case InitializerKind::kInvalid:
+      break;
   }
   return base::make_error(
       ErrorKind::kInvalidArgument,
-      absl::StrCat(what, ": its initializer has a name that is not known; known are zeros, ones, and "
-                         "{glorot,he,lecun}_{uniform,normal}; for one value or given values use "
-                         "Constant(value) or a Tensor"));
+      absl::StrCat(what,
+                   ": its initializer has a name that is not known; known are zeros, ones, and "
+                   "{glorot,he,lecun}_{uniform,normal}; for one value or given values use "
+                   "Constant(value) or a Tensor"));
 }
 
 }  // namespace quiesce::nn

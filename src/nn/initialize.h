@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-
-
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"

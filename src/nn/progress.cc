@@ -37,7 +37,8 @@ std::string format_eta(double seconds) {
 
 std::string format_logs(const Logs& logs) {
   std::string text;
-  for (const auto& [name, value] : logs) absl::StrAppend(&text, " - ", name, ": ", format_value(value));
+  for (const auto& [name, value] : logs)
+    absl::StrAppend(&text, " - ", name, ": ", format_value(value));
   return text;
 }
 
@@ -80,7 +81,8 @@ double ProgressBar::seconds_per_step(int64_t current, absl::Time now) {
 std::string ProgressBar::update(int64_t current, const Logs& logs, bool last, absl::Time now) {
   if (verbose_ == 0) return "";
   const double step = seconds_per_step(current, now);
-  const int digits = static_cast<int>(std::log10(static_cast<double>(std::max<int64_t>(target_, 1)))) + 1;
+  const int digits =
+      static_cast<int>(std::log10(static_cast<double>(std::max<int64_t>(target_, 1)))) + 1;
   const std::string count = absl::StrFormat("%*d/%d", digits, current, target_);
   const std::string elapsed = absl::StrFormat("%.0fs", absl::ToDoubleSeconds(now - start_));
   if (verbose_ == 2) {
@@ -92,8 +94,8 @@ std::string ProgressBar::update(int64_t current, const Logs& logs, bool last, ab
 
   std::string text(previous_width_, '\b');
   text += '\r';
-  const int done = static_cast<int>(kWidth * (static_cast<double>(current) /
-                                               static_cast<double>(std::max<int64_t>(target_, 1))));
+  const int done = static_cast<int>(
+      kWidth * (static_cast<double>(current) / static_cast<double>(std::max<int64_t>(target_, 1))));
   absl::StrAppend(&text, "\x1b[1m", count, "\x1b[0m ");
   if (done > 0) absl::StrAppend(&text, "\x1b[32m", cells(done), "\x1b[0m");
   absl::StrAppend(&text, "\x1b[37m", cells(kWidth - done), "\x1b[0m");

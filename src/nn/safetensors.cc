@@ -34,10 +34,14 @@ struct Place {
 
 const char* code_of(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return "F32";
-    case DType::kUInt8: return "U8";
-    case DType::kInt32: return "I32";
-    case DType::kInt64: return "I64";
+    case DType::kFloat32:
+      return "F32";
+    case DType::kUInt8:
+      return "U8";
+    case DType::kInt32:
+      return "I32";
+    case DType::kInt64:
+      return "I64";
   }
   return "";
 }
@@ -79,10 +83,10 @@ absl::StatusOr<Place> read_place(const std::string& path, const std::string& nam
                                          "; F32, U8, I32 and I64 can be read"));
   }
   if (entry["shape"].size() > static_cast<size_t>(Shape::kMaxRank)) {
-    return base::make_error(ErrorKind::kUnsupported,
-                            absl::StrCat(path, ": tensor \"", name, "\" has rank ",
-                                         entry["shape"].size(), "; up to ", Shape::kMaxRank,
-                                         " can be read"));
+    return base::make_error(
+        ErrorKind::kUnsupported,
+        absl::StrCat(path, ": tensor \"", name, "\" has rank ", entry["shape"].size(), "; up to ",
+                     Shape::kMaxRank, " can be read"));
   }
   std::vector<int64_t> dims;
   uint64_t bytes = dtype_bytes(place.dtype);
@@ -109,10 +113,18 @@ Tensor copy_tensor(const Place& place, const char* bytes) {
   if (made.bytes() == 0) return made;
   void* to = nullptr;
   switch (place.dtype) {
-    case DType::kFloat32: to = made.mutable_span<float>().data(); break;
-    case DType::kUInt8: to = made.mutable_span<uint8_t>().data(); break;
-    case DType::kInt32: to = made.mutable_span<int32_t>().data(); break;
-    case DType::kInt64: to = made.mutable_span<int64_t>().data(); break;
+    case DType::kFloat32:
+      to = made.mutable_span<float>().data();
+      break;
+    case DType::kUInt8:
+      to = made.mutable_span<uint8_t>().data();
+      break;
+    case DType::kInt32:
+      to = made.mutable_span<int32_t>().data();
+      break;
+    case DType::kInt64:
+      to = made.mutable_span<int64_t>().data();
+      break;
   }
   std::memcpy(to, bytes, made.bytes());
   return made;

@@ -25,8 +25,8 @@ struct TensorFile {
 // Atomically: see write_file_atomically.
 absl::Status write_safetensors(const std::string& path, const TensorFile& file);
 
-// Checks everything the format promises before it trusts it: kCorruptData names the file and what is
-// wrong with it. Element types other than float32, uint8, int32, int64 are kUnsupported.
+// Checks everything the format promises before it trusts it: kCorruptData names the file and what
+// is wrong with it. Element types other than float32, uint8, int32, int64 are kUnsupported.
 absl::StatusOr<TensorFile> read_safetensors(const std::string& path);
 
 }  // namespace quiesce::nn
