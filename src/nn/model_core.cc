@@ -9,9 +9,9 @@
 #include "base/make_error.h"
 #include "base/status_macros.h"
 #include "device/stream.h"
+#include "exec/kernels/bodies/philox.h"
 #include "nn/initialize.h"
 #include "quiesce/errors.h"
-#include "runtime/random.h"
 
 namespace quiesce::nn {
 namespace {
@@ -25,8 +25,8 @@ uint64_t hash_text(absl::string_view text) {
 }  // namespace
 
 uint64_t mix_key(uint64_t key, uint64_t number) {
-  const auto words = runtime::philox(key, number);
-  return uint64_t{words[0]} << 32 | words[1];
+  const auto words = exec::kernels::philox(key, number, 0);
+  return uint64_t{words.v[0]} << 32 | words.v[1];
 }
 
 ModelCore::ModelCore(std::string name, std::string path, uint64_t random_key, SourceLocation where)
