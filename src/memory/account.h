@@ -55,11 +55,13 @@ class Account {
   bool empty() const { return node_ == nullptr; }
   uint64_t id() const;
   AccountLevel level() const;
-  std::string_view name() const;
+  std::string name() const;
 
   AccountFigures figures() const;
-  // Bytes in live blocks.
+  // Bytes in live blocks. Looks at the credits of all threads.
   uint64_t current() const { return figures().current; }
+  // Bytes in live blocks and credits: a plain read, that locks nothing.
+  uint64_t charged() const;
   // Forgets the peak; the live total stays.
   void reset_peak();
   // 0: none. A limit below what is charged is honoured for the requests that follow.
@@ -70,7 +72,7 @@ class Account {
 
  private:
   friend class Allocator;
-  friend struct AccountNode;
+  friend class AllocatorCore;
   void reset();
 
   AccountNode* node_ = nullptr;
