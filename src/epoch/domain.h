@@ -145,6 +145,7 @@ class Domain {
   ThreadRecord& record_slow();
   ThreadRecord* acquire_record();
   void release_record(ThreadRecord& record);
+  void orphan_foreign(ThreadRecord& record);  // leaves its foreign destructors to other threads
   void leave_outermost(ThreadRecord& record);  // to-do of an outermost unpin
 
   // clear.cc

@@ -76,6 +76,7 @@ struct Domain::ThreadExit {
         record->exiting_ = true;
         record->gone_.store(true, std::memory_order_relaxed);
         record->bell_.fetch_or(ThreadRecord::kToDo, std::memory_order_relaxed);
+        record->domain().orphan_foreign(*record);
       }
       record = next;
     }
@@ -146,13 +147,7 @@ void Domain::release_record(ThreadRecord& record) {
   // What the thread still had to do is left to others (rule 17).
   const bool rung = record.bell_.exchange(0, std::memory_order_seq_cst) != 0;
   if (rung) request_pass();
-  {
-    base::SpinLockHolder lock(record_lock_);
-    if (!record.foreign_.empty()) {
-      orphaned_foreign_.take(record.foreign_);
-      has_orphaned_foreign_.store(true, std::memory_order_release);
-    }
-  }
+  orphan_foreign(record);
   QUIESCE_FAILPOINT("epoch.exit.releasing");
 
   if (thread_cache.record == &record) thread_cache = {};
@@ -171,6 +166,13 @@ void Domain::release_record(ThreadRecord& record) {
   record.next_free_ = free_records_;
   free_records_ = &record;
   ++free_record_count_;
+}
+
+void Domain::orphan_foreign(ThreadRecord& record) {
+  if (record.foreign_.empty()) return;
+  base::SpinLockHolder lock(record_lock_);
+  orphaned_foreign_.take(record.foreign_);
+  has_orphaned_foreign_.store(true, std::memory_order_release);
 }
 
 void Domain::leave_outermost(ThreadRecord& record) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/failpoint.h"
+#include "base/ids.h"
 #include "epoch/epoch.h"
 #include "gtest/gtest.h"
 
