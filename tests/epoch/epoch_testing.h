@@ -143,7 +143,7 @@ class StopAt {
 };
 
 // A stream whose work is complete when the test says so.
-class TestStream : public CompletionSource {
+class TestStream final : public CompletionSource {
  public:
   explicit TestStream(uint64_t id) : id_(id) {}
   bool is_complete(Point point) override {
