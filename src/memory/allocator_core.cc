@@ -1,7 +1,6 @@
 #include "memory/allocator_core.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -260,7 +259,7 @@ absl::StatusOr<Block> AllocatorCore::allocate_slow(size_t bytes, const Request& 
   if (domain_.forked()) return base::forked_child_error();
   if (bytes == 0) return Block{};
   const size_t alignment = std::max(request.alignment, classes_.unit());
-  if (!std::has_single_bit(alignment) || alignment > (size_t{2} << 20)) {
+  if ((request.alignment & (request.alignment - 1)) != 0 || alignment > (size_t{2} << 20)) {
     return base::make_error(ErrorKind::kInvalidArgument,
                             absl::StrCat("alignment ", request.alignment,
                                          " is not a power of two up to 2 MiB"));
