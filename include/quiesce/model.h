@@ -142,14 +142,11 @@ class QUIESCE_EXPORT Sequential {
 
   absl::Status compile(CompileOptions options);
   // Trains. kCancelled or kDeadline when stopped; the weights stay as they were at that batch.
-  absl::StatusOr<History> fit(const Tensor& x, const Tensor& y, const FitOptions& options = {},
-                              SourceLocation where = SourceLocation::current());
+  absl::StatusOr<History> fit(const Tensor& x, const Tensor& y, const FitOptions& options = {});
   absl::StatusOr<Logs> evaluate(const Tensor& x, const Tensor& y,
-                                const EvaluateOptions& options = {},
-                                SourceLocation where = SourceLocation::current()) const;
+                                const EvaluateOptions& options = {}) const;
   // Rows of x in, as many rows out. Needs no compile.
-  absl::StatusOr<Tensor> predict(const Tensor& x, const PredictOptions& options = {},
-                                 SourceLocation where = SourceLocation::current()) const;
+  absl::StatusOr<Tensor> predict(const Tensor& x, const PredictOptions& options = {}) const;
   absl::StatusOr<Logs> train_on_batch(const Tensor& x, const Tensor& y,
                                       const std::optional<Tensor>& sample_weight = {});
   absl::StatusOr<Logs> test_on_batch(const Tensor& x, const Tensor& y,

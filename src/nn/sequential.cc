@@ -50,10 +50,9 @@ absl::Status invalid(const std::string& message) {
   return base::make_error(ErrorKind::kInvalidArgument, message);
 }
 
-absl::StatusOr<Entered<ModelCore>> enter(const HandlePointer& handle, const char* what,
-                                         SourceLocation where = SourceLocation()) {
+absl::StatusOr<Entered<ModelCore>> enter(const HandlePointer& handle, const char* what) {
   if (handle == nullptr) return invalid(absl::StrCat(what, ": this Sequential was moved from"));
-  return handle->handle.enter(what, where);
+  return handle->handle.enter(what);
 }
 
 absl::Status not_built(const ModelCore& core, const Snapshot& snapshot, const char* what) {
@@ -133,7 +132,7 @@ absl::StatusOr<HandlePointer> make_model(runtime::Use& use, std::vector<Layer> l
   const int64_t number = contents.names().next_uid(absl::StrCat("model ", path));
   auto core = std::make_unique<ModelCore>(
       name, path, contents.random().key_for(absl::StrCat(path, "#", number)), where);
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, contents.exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, use.exec_context());
   const std::optional<Shape> input = nn::stated_input(named);
   QUIESCE_RETURN_IF_ERROR(core->rebuild(context, std::move(named), input));
   auto handle = runtime::Handle<ModelCore>::make(use, runtime::ObjectKind::kModel, name,
@@ -163,7 +162,7 @@ Sequential::~Sequential() = default;
 
 absl::StatusOr<Sequential> Sequential::create(std::vector<Layer> layers, SequentialOptions options,
                                               SourceLocation where) {
-  QUIESCE_ASSIGN_OR_RETURN(runtime::Use use, runtime::Use::current("Sequential::create", where));
+  QUIESCE_ASSIGN_OR_RETURN(runtime::Use use, runtime::Use::current("Sequential::create"));
   QUIESCE_ASSIGN_OR_RETURN(HandlePointer handle,
                            make_model(use, std::move(layers), options.name, where));
   return Sequential(std::move(handle));
@@ -172,7 +171,7 @@ absl::StatusOr<Sequential> Sequential::create(std::vector<Layer> layers, Sequent
 absl::StatusOr<Sequential> Sequential::load(const std::string& path, LoadOptions options,
                                             SourceLocation where) {
   QUIESCE_ASSIGN_OR_RETURN(nn::SavedModel saved, nn::read_model(path));
-  QUIESCE_ASSIGN_OR_RETURN(runtime::Use use, runtime::Use::current("Sequential::load", where));
+  QUIESCE_ASSIGN_OR_RETURN(runtime::Use use, runtime::Use::current("Sequential::load"));
   nn::ModelDescription& description = saved.description;
   // A model that was built by its data is built by the saved shape.
   if (description.input.has_value() && !description.layers.empty() &&
@@ -183,8 +182,8 @@ absl::StatusOr<Sequential> Sequential::load(const std::string& path, LoadOptions
       HandlePointer handle,
       make_model(use, std::move(description.layers),
                  options.name.empty() ? description.name : options.name, where));
-  QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle, "Sequential::load", where));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle, "Sequential::load"));
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_ASSIGN_OR_RETURN(const Change change,
                            Change::begin(*core, "Sequential::load", Change::kRefuse));
   if (description.compile.has_value()) {
@@ -210,7 +209,7 @@ absl::StatusOr<Sequential> Sequential::load(const std::string& path, LoadOptions
 absl::Status Sequential::add(Layer layer) {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "add"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "add", Change::kRefuse));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   QUIESCE_RETURN_IF_ERROR(nn::check_layer(layer, now->layers.size()));
   QUIESCE_ASSIGN_OR_RETURN(NamedLayer named,
@@ -225,7 +224,7 @@ absl::Status Sequential::add(Layer layer) {
 absl::Status Sequential::pop() {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "pop"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "pop", Change::kRefuse));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   if (!has_layers(*now))
     return invalid(absl::StrCat("pop: model \"", core->name(), "\" has no layers"));
@@ -239,7 +238,7 @@ absl::Status Sequential::pop() {
 absl::Status Sequential::build(const std::vector<int64_t>& input_shape) {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "build"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "build", Change::kRefuse));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   if (!has_layers(*now)) return not_built(*core, *now, "build");
   QUIESCE_RETURN_IF_ERROR(nn::check_layer(Input(input_shape), 0));
@@ -272,14 +271,14 @@ absl::Status ready_to_train(ModelCore& core, const exec::Context& context, const
 }
 }  // namespace
 
-absl::StatusOr<History> Sequential::fit(const Tensor& x, const Tensor& y, const FitOptions& options,
-                                        SourceLocation where) {
+absl::StatusOr<History> Sequential::fit(const Tensor& x, const Tensor& y,
+                                        const FitOptions& options) {
   // A callback may let go of every other handle; this one keeps the model to the end.
   Sequential self = *this;
-  QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(self.handle_, "fit", where));
+  QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(self.handle_, "fit"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "fit", Change::kRefuse));
   QUIESCE_RETURN_IF_ERROR(nn::check_fit_options(options));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_RETURN_IF_ERROR(ready_to_train(*core, context, x, "fit"));
   return nn::fit({*core, core.contents(), context}, self, x, y, options);
 }
@@ -289,7 +288,7 @@ absl::StatusOr<Logs> Sequential::train_on_batch(const Tensor& x, const Tensor& y
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "train_on_batch"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change,
                            Change::begin(*core, "train_on_batch", Change::kRefuse));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_RETURN_IF_ERROR(ready_to_train(*core, context, x, "train_on_batch"));
   return nn::train_on_batch({*core, core.contents(), context}, x, y, sample_weight);
 }
@@ -297,10 +296,9 @@ absl::StatusOr<Logs> Sequential::train_on_batch(const Tensor& x, const Tensor& y
 // ---- Reading ------------------------------------------------------------------------------------
 
 absl::StatusOr<Logs> Sequential::evaluate(const Tensor& x, const Tensor& y,
-                                          const EvaluateOptions& options,
-                                          SourceLocation where) const {
-  QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "evaluate", where));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+                                          const EvaluateOptions& options) const {
+  QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "evaluate"));
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   if (options.batch_size < 1) {
     return invalid(
         absl::StrCat("evaluate: batch_size is ", options.batch_size, ", it must be at least 1"));
@@ -325,10 +323,9 @@ absl::StatusOr<Logs> Sequential::evaluate(const Tensor& x, const Tensor& y,
   return logs;
 }
 
-absl::StatusOr<Tensor> Sequential::predict(const Tensor& x, const PredictOptions& options,
-                                           SourceLocation where) const {
-  QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "predict", where));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+absl::StatusOr<Tensor> Sequential::predict(const Tensor& x, const PredictOptions& options) const {
+  QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "predict"));
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   if (options.batch_size < 1) {
     return invalid(
         absl::StrCat("predict: batch_size is ", options.batch_size, ", it must be at least 1"));
@@ -356,7 +353,7 @@ absl::StatusOr<Logs> Sequential::test_on_batch(const Tensor& x, const Tensor& y,
 
 absl::StatusOr<std::vector<Tensor>> Sequential::get_weights() const {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "get_weights"));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> now, look(*core, context));
   if (now->network == nullptr) return not_built(*core, *now, "get_weights");
   return nn::read_weights(context, *now);
@@ -366,7 +363,7 @@ absl::Status Sequential::set_weights(absl::Span<const Tensor> weights) {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "set_weights"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change,
                            Change::begin(*core, "set_weights", Change::kShare));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   if (now->network == nullptr) return not_built(*core, *now, "set_weights");
   QUIESCE_ASSIGN_OR_RETURN(const std::vector<float> flat,
@@ -423,7 +420,7 @@ absl::StatusOr<std::string> Sequential::summary() const {
 
 absl::Status Sequential::save(const std::string& path) const {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "save"));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   // Optimizer state belongs to whoever may change the model; beside another thread's fit, the file
   // gets the model without it.
   const absl::StatusOr<Change> change = Change::begin(*core, "save", Change::kShare);
@@ -433,7 +430,7 @@ absl::Status Sequential::save(const std::string& path) const {
 
 absl::Status Sequential::save_weights(const std::string& path) const {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "save_weights"));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> now, look(*core, context));
   if (now->network == nullptr) return not_built(*core, *now, "save_weights");
   return nn::save_weights(context, *now, path);
@@ -444,7 +441,7 @@ absl::Status Sequential::load_weights(const std::string& path) {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "load_weights"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change,
                            Change::begin(*core, "load_weights", Change::kShare));
-  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.contents().exec_context());
+  QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   if (now->network == nullptr) return not_built(*core, *now, "load_weights");
   QUIESCE_ASSIGN_OR_RETURN(const std::vector<Tensor> values,
