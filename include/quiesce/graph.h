@@ -37,8 +37,8 @@ struct LossSpec {
     kSparseCategoricalCrossentropy,
   };
   Kind kind = Kind::kMeanSquaredError;
-  bool from_logits = false;       // y_pred is before softmax or sigmoid
-  double label_smoothing = 0;     // binary and categorical cross-entropy
+  bool from_logits = false;    // y_pred is before softmax or sigmoid
+  double label_smoothing = 0;  // binary and categorical cross-entropy
   double huber_delta = 1;
   // When y_pred comes straight from softmax or sigmoid, the loss is computed from that operation's
   // input: exact where the clipped form would stop at -log(1e-7). False = always clip.
@@ -74,10 +74,10 @@ struct UpdateRule {
 
 // A variable's place in the flat buffer of all of a model's variables.
 struct VariableInfo {
-  std::string path;       // "sequential/dense/kernel"
+  std::string path;  // "sequential/dense/kernel"
   Shape shape;
   bool trainable = true;
-  int64_t offset = 0;     // in floats from the start of the flat buffer; 64-byte aligned
+  int64_t offset = 0;  // in floats from the start of the flat buffer; 64-byte aligned
 };
 
 struct InputInfo {
@@ -118,7 +118,7 @@ class QUIESCE_EXPORT Graph {
   absl::Span<const VariableInfo> variables() const;
   int64_t variable_floats() const;
   int64_t trainable_floats() const;
-  int slots() const;       // of its update rule; 0 without one
+  int slots() const;  // of its update rule; 0 without one
   bool has_update() const;
 
   int input_index(std::string_view name) const;   // -1: no such input
@@ -148,7 +148,8 @@ class QUIESCE_EXPORT Graph {
 //   Value s = b.input("sample_weight", Shape{}.batched());      // leave out when there are none
 //   b.set_scope("dense");
 //   Value w = b.variable("sequential/dense/kernel", {784, 128});
-//   Value h = b.relu(b.add_bias(b.matmul(x, w), b.variable("sequential/dense/bias", {128})));
+//   Value v = b.variable("sequential/dense/bias", {128});
+//   Value h = b.relu(b.add_bias(b.matmul(x, w), v));
 //   ... dropout(h, rate) only in the training graph; then the last layer gives `p` ...
 //   Value data_loss = b.loss({.kind = LossSpec::Kind::kSparseCategoricalCrossentropy}, y, p, s);
 //   Value loss = b.add(data_loss, b.l2(w, 0.01));            // regularisers: scalars, added
@@ -158,7 +159,8 @@ class QUIESCE_EXPORT Graph {
 //   absl::StatusOr<Graph> train = b.seal();
 //
 // A model makes three graphs from the same layers: train (as above), evaluate (without dropout and
-// update) and predict (x alone, output "y"). All three declare all variables, in the same order.
+// update) and predict (x alone, output "y"). All three declare all variables, in the same order
+// (each in a statement of its own: C++ evaluates arguments in any order).
 //
 // Owner: whoever made it. Thread word: thread-compatible. Knows no session: clear and shutdown do
 // not touch it.
@@ -175,12 +177,12 @@ class QUIESCE_EXPORT GraphBuilder {
   Value input(std::string_view name, const Shape& shape, DType dtype = DType::kFloat32);
   Value variable(std::string_view path, const Shape& shape, bool trainable = true);
 
-  Value matmul(Value x, Value w);      // [..., k] x [k, n] -> [..., n]
+  Value matmul(Value x, Value w);       // [..., k] x [k, n] -> [..., n]
   Value add_bias(Value x, Value bias);  // [..., n] + [n]
   Value relu(Value x);
   Value sigmoid(Value x);
   Value tanh(Value x);
-  Value softmax(Value x);  // over the last axis
+  Value softmax(Value x);                                  // over the last axis
   Value scale(Value x, double factor, double offset = 0);  // x * factor + offset
   // Keeps each element with probability 1 - rate and multiplies it by 1 / (1 - rate). Which ones
   // depends on the run's seed, on this operation's place in the graph, and on the element.

@@ -20,9 +20,12 @@ QUIESCE_EXPORT const char* dtype_name(DType dtype);
 
 constexpr size_t dtype_bytes(DType dtype) {
   switch (dtype) {
-    case DType::kUInt8: return 1;
-    case DType::kInt64: return 8;
-    default: return 4;
+    case DType::kUInt8:
+      return 1;
+    case DType::kInt64:
+      return 8;
+    default:
+      return 4;
   }
 }
 
@@ -30,13 +33,21 @@ constexpr size_t dtype_bytes(DType dtype) {
 template <typename T>
 constexpr DType dtype_of() = delete;
 template <>
-constexpr DType dtype_of<float>() { return DType::kFloat32; }
+constexpr DType dtype_of<float>() {
+  return DType::kFloat32;
+}
 template <>
-constexpr DType dtype_of<uint8_t>() { return DType::kUInt8; }
+constexpr DType dtype_of<uint8_t>() {
+  return DType::kUInt8;
+}
 template <>
-constexpr DType dtype_of<int32_t>() { return DType::kInt32; }
+constexpr DType dtype_of<int32_t>() {
+  return DType::kInt32;
+}
 template <>
-constexpr DType dtype_of<int64_t>() { return DType::kInt64; }
+constexpr DType dtype_of<int64_t>() {
+  return DType::kInt64;
+}
 
 // The extents of a value, outermost first; rank 0 is a scalar. The first extent may be kDynamic:
 // the batch, known only when a plan is compiled. A plain value; belongs to no session.

@@ -74,8 +74,8 @@ struct Fetch {
 // Everything a run refers to. Spans are read before run() returns; what they point to, later.
 struct Bindings {
   float* variables = nullptr;
-  float* gradients = nullptr;  // only graphs with an update
-  float* slots = nullptr;      // likewise, when the rule has slots
+  float* gradients = nullptr;       // only graphs with an update
+  float* slots = nullptr;           // likewise, when the rule has slots
   absl::Span<const Feed> feeds;     // one per Graph::inputs(), in that order
   absl::Span<const Fetch> fetches;  // any outputs, in any order
   double learning_rate = 0;

@@ -63,11 +63,16 @@ struct Bases {
 
   std::byte* at(const Place& place) const {
     switch (place.base) {
-      case Base::kBlock: return block + place.bytes;
-      case Base::kVariables: return variables + place.bytes;
-      case Base::kGradients: return gradients + place.bytes;
-      case Base::kSlots: return slots + place.bytes;
-      case Base::kFeed: return feeds[place.feed] + place.bytes;
+      case Base::kBlock:
+        return block + place.bytes;
+      case Base::kVariables:
+        return variables + place.bytes;
+      case Base::kGradients:
+        return gradients + place.bytes;
+      case Base::kSlots:
+        return slots + place.bytes;
+      case Base::kFeed:
+        return feeds[place.feed] + place.bytes;
     }
     return nullptr;
   }
@@ -112,8 +117,7 @@ absl::Status check_bindings(const PlanData& plan, const Bindings& bindings) {
   return absl::OkStatus();
 }
 
-void set_update_rates(const UpdateRule& rule, const Bindings& bindings,
-                      kernels::UpdateArgs& args) {
+void set_update_rates(const UpdateRule& rule, const Bindings& bindings, kernels::UpdateArgs& args) {
   double rate = bindings.learning_rate;
   args.decay = static_cast<float>(rate * rule.weight_decay);
   if (rule.kind == UpdateRule::Kind::kAdam) {
@@ -155,7 +159,8 @@ absl::Status run(const Plan& compiled, const Context& context, const Bindings& b
       std::memcpy(args + pointer.at, &address, sizeof(address));
     }
     switch (step.late) {
-      case Late::kNothing: break;
+      case Late::kNothing:
+        break;
       case Late::kFeed: {
         const Feed& feed = bindings.feeds[step.feed];
         if (in_place(plan, step.feed, feed, context)) continue;
@@ -177,8 +182,7 @@ absl::Status run(const Plan& compiled, const Context& context, const Bindings& b
   }
   for (const Fetch& fetch : bindings.fetches) {
     const OutputPlan& output = plan.outputs[fetch.output];
-    QUIESCE_RETURN_IF_ERROR(
-        stream.copy(fetch.destination, bases.at(output.place), output.bytes));
+    QUIESCE_RETURN_IF_ERROR(stream.copy(fetch.destination, bases.at(output.place), output.bytes));
   }
   return absl::OkStatus();
 }

@@ -7,8 +7,9 @@ using graph::Node;
 using graph::Op;
 
 bool is_softmax_crossentropy(const Node& node) {
-  return node.loss.from_logits && (node.loss.kind == LossSpec::Kind::kCategoricalCrossentropy ||
-                                   node.loss.kind == LossSpec::Kind::kSparseCategoricalCrossentropy);
+  return node.loss.from_logits &&
+         (node.loss.kind == LossSpec::Kind::kCategoricalCrossentropy ||
+          node.loss.kind == LossSpec::Kind::kSparseCategoricalCrossentropy);
 }
 
 namespace {
@@ -89,7 +90,9 @@ void absorb(const Ir& ir, Fusion& fusion) {
     if (!fusion.wanted[id]) continue;
     const Node& node = ir.nodes[id];
     switch (node.op) {
-      case Op::kAddBias: take(node.in[0], Op::kMatMul); break;
+      case Op::kAddBias:
+        take(node.in[0], Op::kMatMul);
+        break;
       case Op::kRelu: {
         // Only a whole dense layer, or a bare product.
         const int32_t x = node.in[0];
@@ -98,7 +101,9 @@ void absorb(const Ir& ir, Fusion& fusion) {
         if (ir.nodes[x].op == Op::kMatMul) take(x, Op::kMatMul);
         break;
       }
-      case Op::kReluGrad: take(node.in[1], Op::kMatMulGradInput); break;
+      case Op::kReluGrad:
+        take(node.in[1], Op::kMatMulGradInput);
+        break;
       case Op::kScale: {
         // input -> (reshape ->) scale, and nobody else reads the unscaled input.
         int32_t x = node.in[0];
@@ -112,7 +117,8 @@ void absorb(const Ir& ir, Fusion& fusion) {
         }
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
 }

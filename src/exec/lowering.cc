@@ -105,8 +105,7 @@ Step& Lowering::emit_bytes(const device::Kernel& kernel, const void* args, size_
 void Lowering::pin_gradients() {
   for (const Ir::Gradient& gradient : ir_.gradients) {
     int32_t value = gradient.value;
-    const int64_t at =
-        ir_.variables[gradient.variable].offset * static_cast<int64_t>(kFloat);
+    const int64_t at = ir_.variables[gradient.variable].offset * static_cast<int64_t>(kFloat);
     const Op op = node(value).op;
     const bool made_by_a_step =
         op != Op::kReshape && op != Op::kInput && op != Op::kVariable && fusion_.group[value] < 0;
@@ -253,14 +252,19 @@ void Lowering::lower_node(int32_t id) {
   const auto rows = [&] { return static_cast<uint64_t>(shape_of(id).rows()); };
   const auto width = [&] { return static_cast<uint64_t>(n.shape[-1]); };
   switch (n.op) {
-    case Op::kInput: lower_input(id); return;
-    case Op::kVariable:
-      buffers_of_[id] = fixed(
-          Base::kVariables, static_cast<uint64_t>(ir_.variables[n.number].offset) * kFloat,
-          elements(id) * kFloat);
+    case Op::kInput:
+      lower_input(id);
       return;
-    case Op::kReshape: return;
-    case Op::kMatMul: lower_dense(id); return;
+    case Op::kVariable:
+      buffers_of_[id] =
+          fixed(Base::kVariables, static_cast<uint64_t>(ir_.variables[n.number].offset) * kFloat,
+                elements(id) * kFloat);
+      return;
+    case Op::kReshape:
+      return;
+    case Op::kMatMul:
+      lower_dense(id);
+      return;
     case Op::kRelu:
       if (fusion_.absorbed[n.in[0]]) {
         lower_dense(id);
@@ -285,8 +289,12 @@ void Lowering::lower_node(int32_t id) {
       consume(n.in[1]);
       return;
     }
-    case Op::kSigmoid: lower_activation(id, kKernels.sigmoid); return;
-    case Op::kTanh: lower_activation(id, kKernels.tanh); return;
+    case Op::kSigmoid:
+      lower_activation(id, kKernels.sigmoid);
+      return;
+    case Op::kTanh:
+      lower_activation(id, kKernels.tanh);
+      return;
     case Op::kScale: {
       const Node& source = node(root(n.in[0]));
       if (source.op == Op::kInput && fusion_.feed_scale[source.number] == id) {
@@ -345,14 +353,18 @@ void Lowering::lower_node(int32_t id) {
       consume(n.in[0]);
       return;
     }
-    case Op::kCorrect: lower_correct(id); return;
+    case Op::kCorrect:
+      lower_correct(id);
+      return;
     case Op::kZero: {
       kernels::UnaryArgs args{};
       args.count = elements(id);
       emit(kKernels.zero, args, {{offsetof(kernels::UnaryArgs, y), place_result(id)}});
       return;
     }
-    case Op::kMatMulGradInput: lower_matmul_grad_input(id, -1, id); return;
+    case Op::kMatMulGradInput:
+      lower_matmul_grad_input(id, -1, id);
+      return;
     case Op::kMatMulGradWeight: {
       kernels::DenseGradWeightArgs args{};
       args.m = static_cast<uint64_t>(shape_of(n.in[0]).rows());
@@ -384,8 +396,12 @@ void Lowering::lower_node(int32_t id) {
         lower_activation_grad(id, kKernels.relu_grad);
       }
       return;
-    case Op::kSigmoidGrad: lower_activation_grad(id, kKernels.sigmoid_grad); return;
-    case Op::kTanhGrad: lower_activation_grad(id, kKernels.tanh_grad); return;
+    case Op::kSigmoidGrad:
+      lower_activation_grad(id, kKernels.sigmoid_grad);
+      return;
+    case Op::kTanhGrad:
+      lower_activation_grad(id, kKernels.tanh_grad);
+      return;
     case Op::kSoftmaxGrad: {
       const int32_t from = buffer_of(n.in[1]);
       consume(n.in[1]);
@@ -399,10 +415,15 @@ void Lowering::lower_node(int32_t id) {
       consume(n.in[0]);
       return;
     }
-    case Op::kL1Grad: lower_regularizer_grad(id, kKernels.l1_grad); return;
-    case Op::kL2Grad: lower_regularizer_grad(id, kKernels.l2_grad); return;
+    case Op::kL1Grad:
+      lower_regularizer_grad(id, kKernels.l1_grad);
+      return;
+    case Op::kL2Grad:
+      lower_regularizer_grad(id, kKernels.l2_grad);
+      return;
     case Op::kLoss:
-    case Op::kLossGrad: return;  // always in a group
+    case Op::kLossGrad:
+      return;  // always in a group
   }
 }
 

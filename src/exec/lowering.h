@@ -17,7 +17,8 @@ namespace quiesce::exec {
 
 // Turns a graph into the steps of a plan.
 //
-// 1. Nodes are lowered in their order, so an operand's step comes before its user's; a loss group as
+// 1. Nodes are lowered in their order, so an operand's step comes before its user's; a loss group
+// as
 //    a whole where its first member stands.
 // 2. A value's bytes are written by one chain of steps and read until its last user's step. A step
 //    may write over an operand only when it is that operand's last user.

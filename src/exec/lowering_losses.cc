@@ -21,14 +21,18 @@ constexpr uint64_t kFloat = sizeof(float);
 const device::Kernel& loss_kernel(const Node& node) {
   using Kind = LossSpec::Kind;
   switch (node.loss.kind) {
-    case Kind::kMeanSquaredError: return kKernels.squared_error;
-    case Kind::kMeanAbsoluteError: return kKernels.absolute_error;
-    case Kind::kHuber: return kKernels.huber;
+    case Kind::kMeanSquaredError:
+      return kKernels.squared_error;
+    case Kind::kMeanAbsoluteError:
+      return kKernels.absolute_error;
+    case Kind::kHuber:
+      return kKernels.huber;
     case Kind::kBinaryCrossentropy:
       return node.loss.from_logits ? kKernels.binary_logits_crossentropy
                                    : kKernels.binary_crossentropy;
     case Kind::kCategoricalCrossentropy:
-    case Kind::kSparseCategoricalCrossentropy: break;
+    case Kind::kSparseCategoricalCrossentropy:
+      break;
   }
   return node.loss.from_logits ? kKernels.softmax_crossentropy : kKernels.probability_crossentropy;
 }
@@ -43,7 +47,8 @@ const device::Kernel& update_kernel(const UpdateRule& rule) {
         return rule.centered ? kKernels.rmsprop_centered : kKernels.rmsprop;
       }
       return rule.centered ? kKernels.rmsprop_centered_momentum : kKernels.rmsprop_momentum;
-    case UpdateRule::Kind::kAdam: break;
+    case UpdateRule::Kind::kAdam:
+      break;
   }
   return kKernels.adam;
 }
@@ -117,12 +122,12 @@ void Lowering::lower_correct(int32_t id) {
   const int32_t per_row = new_temporary(args.rows * kFloat);
   const bool sparse = n.rule == AccuracyRule::kSparseCategorical;
   using kernels::CorrectArgs;
-  emit(n.rule == AccuracyRule::kBinary ? kKernels.correct_binary : kKernels.correct_categorical,
-       args,
-       {{sparse ? offsetof(CorrectArgs, labels) : offsetof(CorrectArgs, y_true),
-         buffer_of(n.in[0])},
-        {offsetof(CorrectArgs, y_pred), buffer_of(n.in[1])},
-        {offsetof(CorrectArgs, correct), per_row}});
+  emit(
+      n.rule == AccuracyRule::kBinary ? kKernels.correct_binary : kKernels.correct_categorical,
+      args,
+      {{sparse ? offsetof(CorrectArgs, labels) : offsetof(CorrectArgs, y_true), buffer_of(n.in[0])},
+       {offsetof(CorrectArgs, y_pred), buffer_of(n.in[1])},
+       {offsetof(CorrectArgs, correct), per_row}});
   consume(n.in[0]);
   consume(n.in[1]);
   kernels::CountArgs count{};
@@ -197,7 +202,9 @@ void Lowering::lower_update() {
   args.epsilon = static_cast<float>(rule.epsilon);
   args.momentum = static_cast<float>(rule.momentum);
   switch (rule.kind) {
-    case UpdateRule::Kind::kSgd: args.a = static_cast<float>(rule.momentum); break;
+    case UpdateRule::Kind::kSgd:
+      args.a = static_cast<float>(rule.momentum);
+      break;
     case UpdateRule::Kind::kRmsprop:
       args.a = static_cast<float>(rule.rho);
       args.b = static_cast<float>(1.0 - rule.rho);

@@ -41,8 +41,8 @@ size_t Plan::block_bytes() const { return data_->block_bytes; }
 int Plan::kernels() const { return static_cast<int>(data_->steps.size()); }
 
 std::string Plan::to_string() const {
-  std::string text = absl::StrCat("plan of ", data_->graph.name(), " for a batch of ",
-                                  data_->batch, ", block of ", data_->block_bytes, " bytes\n");
+  std::string text = absl::StrCat("plan of ", data_->graph.name(), " for a batch of ", data_->batch,
+                                  ", block of ", data_->block_bytes, " bytes\n");
   static constexpr const char* kBases[] = {"block", "variables", "gradients", "slots", "feed"};
   for (const Step& step : data_->steps) {
     absl::StrAppend(&text, "  ", step.kernel->name);

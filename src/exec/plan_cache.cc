@@ -18,9 +18,9 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanCache::get(const Graph& graph, i
   // Compiled under the lock: it takes microseconds, and nobody compiles the same plan twice.
   QUIESCE_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, Plan::compile(graph, batch, device));
   if (entries_.size() >= capacity_) {
-    entries_.erase(std::min_element(
-        entries_.begin(), entries_.end(),
-        [](const Entry& a, const Entry& b) { return a.used < b.used; }));
+    entries_.erase(
+        std::min_element(entries_.begin(), entries_.end(),
+                         [](const Entry& a, const Entry& b) { return a.used < b.used; }));
   }
   entries_.push_back({graph, batch, plan, ++clock_});
   return plan;

@@ -42,8 +42,8 @@ struct Step {
 // How one input gets into the run.
 struct FeedPlan {
   bool needed = false;
-  bool scaled = false;      // a scale is folded in, so it is never read in place
-  uint64_t block_at = 0;    // where it is gathered to when it is not read in place
+  bool scaled = false;    // a scale is folded in, so it is never read in place
+  uint64_t block_at = 0;  // where it is gathered to when it is not read in place
   uint64_t row_elements = 1;
 };
 

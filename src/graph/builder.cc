@@ -138,7 +138,8 @@ Value GraphBuilder::input(std::string_view name, const Shape& shape, DType dtype
   }
   const Shape sample = shape.sample();
   for (int64_t dim : sample.dims()) {
-    if (dim == 0) return fail(*ir_, "input ", piece(name), " has an empty shape ", shape.to_string());
+    if (dim == 0)
+      return fail(*ir_, "input ", piece(name), " has an empty shape ", shape.to_string());
   }
   if (dtype != DType::kFloat32 && dtype != DType::kInt32) {
     return fail(*ir_, "input ", piece(name),

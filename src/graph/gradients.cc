@@ -35,15 +35,14 @@ class Backward {
   // Adds `contribution` to the derivative of `id`.
   void give(int32_t id, int32_t contribution) {
     if (!needed_[id]) return;
-    value_[id] = value_[id] < 0
-                     ? contribution
-                     : append(Op::kAdd, ir_.nodes[id].shape, value_[id], contribution);
+    value_[id] = value_[id] < 0 ? contribution
+                                : append(Op::kAdd, ir_.nodes[id].shape, value_[id], contribution);
   }
 
   Ir& ir_;
-  std::vector<double> scalar_;   // d(loss) / d(scalar value)
-  std::vector<int32_t> value_;   // node of d(loss) / d(value), or -1 while nothing has arrived
-  std::vector<bool> needed_;     // lies on a way from a wanted variable to the loss
+  std::vector<double> scalar_;  // d(loss) / d(scalar value)
+  std::vector<int32_t> value_;  // node of d(loss) / d(value), or -1 while nothing has arrived
+  std::vector<bool> needed_;    // lies on a way from a wanted variable to the loss
 };
 
 void Backward::mark_needed(int32_t loss, absl::Span<const int32_t> variables) {
@@ -90,7 +89,8 @@ absl::Status Backward::visit(int32_t id) {
 
   switch (node.op) {
     case Op::kInput:
-    case Op::kVariable: return absl::OkStatus();
+    case Op::kVariable:
+      return absl::OkStatus();
     case Op::kMatMul: {
       if (needed_[node.in[1]]) {
         give(node.in[1], append(Op::kMatMulGradWeight, shape(node.in[1]), x, dy));
@@ -105,11 +105,15 @@ absl::Status Backward::visit(int32_t id) {
       give(x, dy);
       return absl::OkStatus();
     }
-    case Op::kRelu: give(x, append(Op::kReluGrad, node.shape, id, dy)); return absl::OkStatus();
+    case Op::kRelu:
+      give(x, append(Op::kReluGrad, node.shape, id, dy));
+      return absl::OkStatus();
     case Op::kSigmoid:
       give(x, append(Op::kSigmoidGrad, node.shape, id, dy));
       return absl::OkStatus();
-    case Op::kTanh: give(x, append(Op::kTanhGrad, node.shape, id, dy)); return absl::OkStatus();
+    case Op::kTanh:
+      give(x, append(Op::kTanhGrad, node.shape, id, dy));
+      return absl::OkStatus();
     case Op::kSoftmax:
       give(x, append(Op::kSoftmaxGrad, node.shape, id, dy));
       return absl::OkStatus();
@@ -131,7 +135,9 @@ absl::Status Backward::visit(int32_t id) {
       give(x, dx);
       return absl::OkStatus();
     }
-    case Op::kReshape: give(x, append(Op::kReshape, shape(x), dy)); return absl::OkStatus();
+    case Op::kReshape:
+      give(x, append(Op::kReshape, shape(x), dy));
+      return absl::OkStatus();
     case Op::kAdd:
       for (int32_t operand : {node.in[0], node.in[1]}) {
         if (is_scalar) {
@@ -155,13 +161,14 @@ absl::Status Backward::visit(int32_t id) {
     case Op::kL1:
     case Op::kL2: {
       // Adds to what has arrived so far, so no temporary of the variable's size is needed.
-      const int32_t grad = append(node.op == Op::kL1 ? Op::kL1Grad : Op::kL2Grad, shape(x), x,
-                                  value_[x]);
+      const int32_t grad =
+          append(node.op == Op::kL1 ? Op::kL1Grad : Op::kL2Grad, shape(x), x, value_[x]);
       ir_.nodes[grad].a = node.a * factor;
       value_[x] = grad;
       return absl::OkStatus();
     }
-    default: break;
+    default:
+      break;
   }
   return base::make_error(ErrorKind::kUnsupported,
                           absl::StrCat(op_name(node.op), " has no gradient"));

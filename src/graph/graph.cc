@@ -10,9 +10,12 @@ namespace quiesce {
 
 int UpdateRule::slots() const {
   switch (kind) {
-    case Kind::kSgd: return momentum != 0 ? 1 : 0;
-    case Kind::kRmsprop: return 1 + (centered ? 1 : 0) + (momentum != 0 ? 1 : 0);
-    case Kind::kAdam: return 2;
+    case Kind::kSgd:
+      return momentum != 0 ? 1 : 0;
+    case Kind::kRmsprop:
+      return 1 + (centered ? 1 : 0) + (momentum != 0 ? 1 : 0);
+    case Kind::kAdam:
+      return 2;
   }
   return 0;
 }
@@ -92,7 +95,8 @@ std::string Graph::to_string() const {
   for (const graph::Output& output : ir_->outputs) {
     absl::StrAppend(&text, "  output ", output.info.name, " = %", output.value, "\n");
   }
-  if (ir_->has_update) absl::StrAppend(&text, "  update of ", ir_->gradients.size(), " variables\n");
+  if (ir_->has_update)
+    absl::StrAppend(&text, "  update of ", ir_->gradients.size(), " variables\n");
   return text;
 }
 
@@ -100,33 +104,60 @@ namespace graph {
 
 const char* op_name(Op op) {
   switch (op) {
-    case Op::kInput: return "input";
-    case Op::kVariable: return "variable";
-    case Op::kMatMul: return "matmul";
-    case Op::kAddBias: return "add_bias";
-    case Op::kRelu: return "relu";
-    case Op::kSigmoid: return "sigmoid";
-    case Op::kTanh: return "tanh";
-    case Op::kSoftmax: return "softmax";
-    case Op::kScale: return "scale";
-    case Op::kDropout: return "dropout";
-    case Op::kReshape: return "reshape";
-    case Op::kAdd: return "add";
-    case Op::kLoss: return "loss";
-    case Op::kL1: return "l1";
-    case Op::kL2: return "l2";
-    case Op::kCorrect: return "correct";
-    case Op::kZero: return "zero";
-    case Op::kMatMulGradInput: return "matmul_grad_input";
-    case Op::kMatMulGradWeight: return "matmul_grad_weight";
-    case Op::kBiasGrad: return "bias_grad";
-    case Op::kReluGrad: return "relu_grad";
-    case Op::kSigmoidGrad: return "sigmoid_grad";
-    case Op::kTanhGrad: return "tanh_grad";
-    case Op::kSoftmaxGrad: return "softmax_grad";
-    case Op::kLossGrad: return "loss_grad";
-    case Op::kL1Grad: return "l1_grad";
-    case Op::kL2Grad: return "l2_grad";
+    case Op::kInput:
+      return "input";
+    case Op::kVariable:
+      return "variable";
+    case Op::kMatMul:
+      return "matmul";
+    case Op::kAddBias:
+      return "add_bias";
+    case Op::kRelu:
+      return "relu";
+    case Op::kSigmoid:
+      return "sigmoid";
+    case Op::kTanh:
+      return "tanh";
+    case Op::kSoftmax:
+      return "softmax";
+    case Op::kScale:
+      return "scale";
+    case Op::kDropout:
+      return "dropout";
+    case Op::kReshape:
+      return "reshape";
+    case Op::kAdd:
+      return "add";
+    case Op::kLoss:
+      return "loss";
+    case Op::kL1:
+      return "l1";
+    case Op::kL2:
+      return "l2";
+    case Op::kCorrect:
+      return "correct";
+    case Op::kZero:
+      return "zero";
+    case Op::kMatMulGradInput:
+      return "matmul_grad_input";
+    case Op::kMatMulGradWeight:
+      return "matmul_grad_weight";
+    case Op::kBiasGrad:
+      return "bias_grad";
+    case Op::kReluGrad:
+      return "relu_grad";
+    case Op::kSigmoidGrad:
+      return "sigmoid_grad";
+    case Op::kTanhGrad:
+      return "tanh_grad";
+    case Op::kSoftmaxGrad:
+      return "softmax_grad";
+    case Op::kLossGrad:
+      return "loss_grad";
+    case Op::kL1Grad:
+      return "l1_grad";
+    case Op::kL2Grad:
+      return "l2_grad";
   }
   return "unknown";
 }

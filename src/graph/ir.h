@@ -22,14 +22,14 @@ enum class Op : uint8_t {
   kSigmoid,
   kTanh,
   kSoftmax,
-  kScale,     // x; a = factor, b = offset
-  kDropout,   // x; a = rate, number = its random stream
-  kReshape,   // x; the same elements
-  kAdd,       // a, b
-  kLoss,      // y_true, y_pred, sample weight or none -> scalar
-  kL1,        // variable; a = factor -> scalar
-  kL2,        // variable; a = factor -> scalar
-  kCorrect,   // y_true, y_pred; rule -> int32 scalar
+  kScale,    // x; a = factor, b = offset
+  kDropout,  // x; a = rate, number = its random stream
+  kReshape,  // x; the same elements
+  kAdd,      // a, b
+  kLoss,     // y_true, y_pred, sample weight or none -> scalar
+  kL1,       // variable; a = factor -> scalar
+  kL2,       // variable; a = factor -> scalar
+  kCorrect,  // y_true, y_pred; rule -> int32 scalar
 
   // Made by gradients() alone.
   kZero,              // shape of a variable

@@ -56,7 +56,7 @@ PathScope::PathScope(uint64_t owner, std::string_view name)
 
 PathScope::~PathScope() {
   QUIESCE_CHECK(innermost == this,
-                 "name scopes close on the thread that opened them, in reverse order");
+                "name scopes close on the thread that opened them, in reverse order");
   innermost = outer_;
 }
 

@@ -7,10 +7,14 @@ namespace quiesce {
 
 const char* dtype_name(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return "float32";
-    case DType::kUInt8: return "uint8";
-    case DType::kInt32: return "int32";
-    case DType::kInt64: return "int64";
+    case DType::kFloat32:
+      return "float32";
+    case DType::kUInt8:
+      return "uint8";
+    case DType::kInt32:
+      return "int32";
+    case DType::kInt64:
+      return "int64";
   }
   return "unknown";
 }
@@ -48,9 +52,7 @@ Shape Shape::with_batch(int64_t batch) const {
   return shape;
 }
 
-Shape Shape::sample() const {
-  return rank_ == 0 ? Shape() : Shape(dims().subspan(1));
-}
+Shape Shape::sample() const { return rank_ == 0 ? Shape() : Shape(dims().subspan(1)); }
 
 Shape Shape::batched(int64_t batch) const {
   QUIESCE_CHECK(rank_ < kMaxRank, "a shape has at most 6 extents");

@@ -56,10 +56,9 @@ absl::StatusOr<Tensor> Tensor::checked(const void* data, DType dtype, size_t ele
                             absl::StrCat("a tensor has static extents, got ", shape.to_string()));
   }
   if (static_cast<size_t>(shape.elements()) != elements) {
-    return base::make_error(
-        ErrorKind::kInvalidArgument,
-        absl::StrCat("a tensor of shape ", shape.to_string(), " has ", shape.elements(),
-                     " elements, got ", elements, " values"));
+    return base::make_error(ErrorKind::kInvalidArgument,
+                            absl::StrCat("a tensor of shape ", shape.to_string(), " has ",
+                                         shape.elements(), " elements, got ", elements, " values"));
   }
   return view(data, dtype, shape, std::move(storage));
 }

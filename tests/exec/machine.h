@@ -71,9 +71,7 @@ class Buffers {
     machine_.finish();
   }
   std::vector<float> get(const VariableInfo& variable) { return read(variables(), variable); }
-  std::vector<float> gradient(const VariableInfo& variable) {
-    return read(gradients(), variable);
-  }
+  std::vector<float> gradient(const VariableInfo& variable) { return read(gradients(), variable); }
   void bind(Bindings& bindings) {
     bindings.variables = variables();
     bindings.gradients = gradients();

@@ -20,7 +20,7 @@ void dense_spans_of(const void* args, device::SpanSink& sink) {
 }
 
 template <typename Args>
-constexpr bool kPlain = std::is_trivially_copyable_v<Args> && std::is_standard_layout_v<Args>;
+constexpr bool kPlain = std::is_trivially_copyable_v<Args>&& std::is_standard_layout_v<Args>;
 
 #define QUIESCE_CHECK_ARGS(name, Body) static_assert(kPlain<Body::Args>);
 QUIESCE_ELEMENT_KERNELS(QUIESCE_CHECK_ARGS)
@@ -33,9 +33,8 @@ QUIESCE_ROW_KERNELS(QUIESCE_CHECK_ARGS)
   .name = {#name, sizeof(Body::Args), &host::name, &spans_of<Body>},
 
 constinit const KernelTable kKernels = {
-    QUIESCE_ELEMENT_KERNELS(QUIESCE_KERNEL)
-    QUIESCE_ROW_KERNELS(QUIESCE_KERNEL)
-    .dense = {"dense", sizeof(DenseArgs), &host::dense, &dense_spans_of<DenseArgs>},
+    QUIESCE_ELEMENT_KERNELS(QUIESCE_KERNEL) QUIESCE_ROW_KERNELS(QUIESCE_KERNEL)
+        .dense = {"dense", sizeof(DenseArgs), &host::dense, &dense_spans_of<DenseArgs>},
     .dense_grad_input = {"dense_grad_input", sizeof(DenseGradInputArgs), &host::dense_grad_input,
                          &dense_spans_of<DenseGradInputArgs>},
     .dense_grad_weight = {"dense_grad_weight", sizeof(DenseGradWeightArgs),

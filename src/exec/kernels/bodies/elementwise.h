@@ -46,7 +46,7 @@ struct DropoutArgs {
   uint64_t seed;
   uint64_t stream;  // which dropout of the graph
   float rate;
-  float scale;      // 1 / (1 - rate)
+  float scale;  // 1 / (1 - rate)
 };
 
 // grad = so_far (when there is one) + d(regulariser) / dw.

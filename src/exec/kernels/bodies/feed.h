@@ -67,10 +67,18 @@ QUIESCE_BODY void feed_row_to_int(const FeedArgs& a, uint64_t row, int32_t* out)
   const uint64_t at = (a.rows != nullptr ? a.rows[row] : row) * a.width;
   for (uint64_t c = 0; c < a.width; ++c) {
     switch (a.from) {
-      case kFeedUInt8: out[c] = static_cast<const uint8_t*>(a.data)[at + c]; break;
-      case kFeedInt32: out[c] = static_cast<const int32_t*>(a.data)[at + c]; break;
-      case kFeedInt64: out[c] = label_of(static_cast<const int64_t*>(a.data)[at + c]); break;
-      default: out[c] = label_of(static_cast<const float*>(a.data)[at + c]); break;
+      case kFeedUInt8:
+        out[c] = static_cast<const uint8_t*>(a.data)[at + c];
+        break;
+      case kFeedInt32:
+        out[c] = static_cast<const int32_t*>(a.data)[at + c];
+        break;
+      case kFeedInt64:
+        out[c] = label_of(static_cast<const int64_t*>(a.data)[at + c]);
+        break;
+      default:
+        out[c] = label_of(static_cast<const float*>(a.data)[at + c]);
+        break;
     }
   }
 }

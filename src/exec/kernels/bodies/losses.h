@@ -12,20 +12,20 @@
 namespace quiesce::exec::kernels {
 
 struct LossArgs {
-  const int32_t* labels;   // sparse: one per row; else null
-  const float* y_true;     // dense: like y_pred; else null
+  const int32_t* labels;  // sparse: one per row; else null
+  const float* y_true;    // dense: like y_pred; else null
   const float* y_pred;
-  const float* weights;    // one per sample, or null
-  float* probabilities;    // SoftmaxCrossentropy: softmax of y_pred; else null
-  float* row_loss;         // may be null
-  float* grad;             // may be null
-  int32_t* correct;        // SoftmaxCrossentropy: 1 per right row, may be null
+  const float* weights;  // one per sample, or null
+  float* probabilities;  // SoftmaxCrossentropy: softmax of y_pred; else null
+  float* row_loss;       // may be null
+  float* grad;           // may be null
+  int32_t* correct;      // SoftmaxCrossentropy: 1 per right row, may be null
   uint64_t rows;
   uint64_t width;
   uint64_t rows_per_sample;
-  float factor;            // of the gradient: upstream / rows
+  float factor;  // of the gradient: upstream / rows
   float smoothing;
-  float delta;             // Huber's
+  float delta;  // Huber's
 };
 
 struct CorrectArgs {
@@ -50,9 +50,7 @@ struct LossBody {
   static QUIESCE_BODY float clipped(float p) {
     return min_of(max_of(p, kLossEpsilon), 1.0f - kLossEpsilon);
   }
-  static QUIESCE_BODY bool inside(float p) {
-    return p >= kLossEpsilon && p <= 1.0f - kLossEpsilon;
-  }
+  static QUIESCE_BODY bool inside(float p) { return p >= kLossEpsilon && p <= 1.0f - kLossEpsilon; }
   // Row `row` is no use: its label is none of the classes.
   static QUIESCE_BODY void spoil(const Args& a, uint64_t row) {
     if (a.row_loss != nullptr) a.row_loss[row] = not_a_number();
@@ -109,9 +107,8 @@ struct SoftmaxCrossentropy : LossBody {
     const float keep = 1.0f - a.smoothing;
     const float share = a.smoothing / static_cast<float>(width);
     if (a.row_loss != nullptr) {
-      const float loss = lane_sum(width, [=](uint64_t c) {
-        return (truth[c] * keep + share) * (log_sum + (top - x[c]));
-      });
+      const float loss = lane_sum(
+          width, [=](uint64_t c) { return (truth[c] * keep + share) * (log_sum + (top - x[c])); });
       a.row_loss[row] = loss * w;
     }
     if (a.correct != nullptr) {
@@ -183,8 +180,8 @@ struct MeanLoss : LossBody {
     const float w = weight(a, row);
     const float n = static_cast<float>(width);
     if (a.row_loss != nullptr) {
-      const float sum =
-          lane_sum(width, [&a, truth, p](uint64_t c) { return Element::of(a, truth[c], p[c]).loss; });
+      const float sum = lane_sum(
+          width, [&a, truth, p](uint64_t c) { return Element::of(a, truth[c], p[c]).loss; });
       a.row_loss[row] = sum / n * w;
     }
     if (a.grad != nullptr) {

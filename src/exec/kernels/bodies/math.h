@@ -16,7 +16,7 @@ QUIESCE_BODY float exp_of(float x) {
   const float kLn2High = 0.693359375f;
   const float kLn2Low = -2.12194440e-4f;
   const float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to the nearest integer
-  const float clamped = max_of(min_of(x, 88.5f), -88.0f);
+  const float clamped = max_of(min_of(x, 88.8f), -88.0f);
   const float shifted = fma_of(clamped, kLog2e, kRound);
   const float n = shifted - kRound;
   float r = fma_of(n, -kLn2High, clamped);

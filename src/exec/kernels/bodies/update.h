@@ -28,9 +28,7 @@ namespace {
 struct UpdateBody {
   using Args = UpdateArgs;
   static QUIESCE_BODY uint64_t count(const Args& a) { return a.count; }
-  static QUIESCE_BODY float decayed(const Args& a, uint64_t i) {
-    return a.w[i] - a.w[i] * a.decay;
-  }
+  static QUIESCE_BODY float decayed(const Args& a, uint64_t i) { return a.w[i] - a.w[i] * a.decay; }
   template <typename Sink>
   static void spans(const Args& a, Sink& sink) {
     sink.read(a.g, a.count * 4);

@@ -1,5 +1,5 @@
-// What surrounds oneDNN's products: one row times a matrix (where a call into a matrix library costs
-// as much as the work), and the passes over a product's result.
+// What surrounds oneDNN's products: one row times a matrix (where a call into a matrix library
+// costs as much as the work), and the passes over a product's result.
 
 #include <immintrin.h>
 
@@ -55,18 +55,19 @@ inline void narrow_columns(const float* x, const float* w, const float* bias, fl
     }
   }
   for (; i < k; ++i) {
-    sums[0] = _mm256_fmadd_ps(_mm256_broadcast_ss(x + i), _mm256_maskload_ps(w + i * n, mask),
-                              sums[0]);
+    sums[0] =
+        _mm256_fmadd_ps(_mm256_broadcast_ss(x + i), _mm256_maskload_ps(w + i * n, mask), sums[0]);
   }
-  const __m256 sum = _mm256_add_ps(_mm256_add_ps(sums[0], sums[2]), _mm256_add_ps(sums[1], sums[3]));
+  const __m256 sum =
+      _mm256_add_ps(_mm256_add_ps(sums[0], sums[2]), _mm256_add_ps(sums[1], sums[3]));
   const __m256 b = bias != nullptr ? _mm256_maskload_ps(bias, mask) : _mm256_setzero_ps();
   _mm256_maskstore_ps(y, mask, finish(sum, b, relu));
 }
 
 }  // namespace
 
-void host::row_product(const float* x, const float* w, const float* bias, float* y,
-                       unsigned long k, unsigned long n, bool relu) {
+void host::row_product(const float* x, const float* w, const float* bias, float* y, unsigned long k,
+                       unsigned long n, bool relu) {
   const auto bias_at = [bias](uint64_t c) { return bias != nullptr ? bias + c : nullptr; };
   uint64_t c = 0;
   for (; c + 64 <= n; c += 64) wide_columns<8>(x, w + c, bias_at(c), y + c, k, n, relu);
@@ -76,8 +77,7 @@ void host::row_product(const float* x, const float* w, const float* bias, float*
   }
 }
 
-void host::add_bias_relu(float* y, const float* bias, unsigned long m, unsigned long n,
-                         bool relu) {
+void host::add_bias_relu(float* y, const float* bias, unsigned long m, unsigned long n, bool relu) {
   for (uint64_t row = 0; row < m; ++row, y += n) {
     uint64_t c = 0;
     for (; c + 8 <= n; c += 8) {
@@ -94,8 +94,7 @@ void host::add_bias_relu(float* y, const float* bias, unsigned long m, unsigned 
 void host::keep_where_positive(float* x, const float* mask, unsigned long count) {
   uint64_t i = 0;
   for (; i + 8 <= count; i += 8) {
-    const __m256 keep =
-        _mm256_cmp_ps(_mm256_loadu_ps(mask + i), _mm256_setzero_ps(), _CMP_GT_OQ);
+    const __m256 keep = _mm256_cmp_ps(_mm256_loadu_ps(mask + i), _mm256_setzero_ps(), _CMP_GT_OQ);
     _mm256_storeu_ps(x + i, _mm256_and_ps(_mm256_loadu_ps(x + i), keep));
   }
   for (; i < count; ++i) x[i] = mask[i] > 0.0f ? x[i] : 0.0f;

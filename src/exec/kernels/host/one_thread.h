@@ -9,8 +9,8 @@ void omp_set_num_threads(int threads);
 
 namespace quiesce::exec::kernels {
 
-// While it lives, OpenMP regions entered by this thread have one thread: runs of many sessions share
-// the cores among themselves, and sums keep one order. The caller's own setting comes back.
+// While it lives, OpenMP regions entered by this thread have one thread: runs of many sessions
+// share the cores among themselves, and sums keep one order. The caller's own setting comes back.
 // Thread word: thread-bound.
 class OneThread {
  public:

@@ -1,0 +1,346 @@
+// Plans and runs: what is fused, what is copied, what is shared, what fails and how.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "exec/kernels/host/one_thread.h"
+#include "machine.h"
+#include "quiesce/errors.h"
+#include "quiesce/graph.h"
+
+namespace quiesce::exec {
+namespace {
+
+int count_of(const std::string& text, const std::string& word) {
+  int count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+Graph mlp(bool training, double rate = 0) {
+  GraphBuilder b(training ? "train" : "predict");
+  Value x = b.input("x", Shape{20}.batched());
+  Value y = training ? b.input("y", Shape{}.batched(), DType::kInt32) : Value{};
+  // Each in a statement of its own: arguments are evaluated in any order.
+  Value k0 = b.variable("k0", {20, 16});
+  Value b0 = b.variable("b0", {16});
+  Value k1 = b.variable("k1", {16, 10});
+  Value b1 = b.variable("b1", {10});
+  Value h = b.relu(b.add_bias(b.matmul(b.scale(x, 1.0 / 255), k0), b0));
+  if (training && rate > 0) h = b.dropout(h, rate);
+  Value p = b.softmax(b.add_bias(b.matmul(h, k1), b1));
+  if (training) {
+    Value loss = b.loss({.kind = LossSpec::Kind::kSparseCategoricalCrossentropy}, y, p);
+    b.update({.kind = UpdateRule::Kind::kAdam}, loss);
+    b.output("loss", loss);
+    b.output("correct", b.correct(AccuracyRule::kSparseCategorical, y, p));
+  } else {
+    b.output("y", p);
+  }
+  return b.seal().value();
+}
+
+void set_weights(Buffers& buffers, const Graph& graph) {
+  for (const VariableInfo& variable : graph.variables()) {
+    std::vector<float> values(static_cast<size_t>(variable.shape.elements()));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.11f * i) * 0.3f;
+    buffers.set(variable, values);
+  }
+}
+
+std::vector<uint8_t> bytes(size_t count) {
+  std::vector<uint8_t> data(count);
+  for (size_t i = 0; i < count; ++i) data[i] = static_cast<uint8_t>(i * 37 % 251);
+  return data;
+}
+
+std::vector<float> predict(Machine& machine, const Graph& graph, Buffers& buffers, Feed feed,
+                           int64_t rows) {
+  auto plan = Plan::compile(graph, rows, *machine.device).value();
+  std::vector<float> out(static_cast<size_t>(rows) * 10);
+  const Fetch fetch{0, out.data()};
+  Bindings bindings;
+  buffers.bind(bindings);
+  bindings.feeds = {&feed, 1};
+  bindings.fetches = {&fetch, 1};
+  Machine::ASSERT_OK(run(*plan, machine.context(), bindings));
+  machine.finish();
+  return out;
+}
+
+TEST(Plan, FusesATrainingStepIntoAFewKernels) {
+  Machine machine = Machine::host();
+  auto plan = Plan::compile(mlp(true), 32, *machine.device).value();
+  const std::string text = plan->to_string();
+  // Two feeds; two dense; loss with softmax, gradient and count of right answers; its two sums;
+  // four gradients of variables, one of the hidden layer with relu's in it; one update.
+  EXPECT_EQ(count_of(text, "feed_rows"), 2) << text;
+  EXPECT_EQ(count_of(text, "dense "), 2) << text;
+  EXPECT_EQ(count_of(text, "softmax_crossentropy"), 1) << text;
+  EXPECT_EQ(count_of(text, "dense_grad_input"), 1) << text;
+  EXPECT_EQ(count_of(text, "dense_grad_weight"), 2) << text;
+  EXPECT_EQ(count_of(text, "column_sum"), 2) << text;
+  EXPECT_EQ(count_of(text, "adam"), 1) << text;
+  EXPECT_EQ(count_of(text, "scale"), 0) << text;  // folded into the feed
+  EXPECT_EQ(plan->kernels(), 13) << text;
+}
+
+TEST(Plan, TemporariesShareOneBlock) {
+  Machine machine = Machine::host();
+  GraphBuilder b("deep");
+  Value h = b.input("x", Shape{64}.batched());
+  for (int i = 0; i < 12; ++i) {
+    h = b.relu(b.matmul(h, b.variable("k" + std::to_string(i), {64, 64})));
+  }
+  b.output("y", h);
+  auto plan = Plan::compile(b.seal().value(), 32, *machine.device).value();
+  // Never more than two layers' outputs are alive, and the input's copy.
+  EXPECT_LE(plan->block_bytes(), 3u * 32 * 64 * 4);
+}
+
+TEST(Plan, RefusesAnEmptyBatch) {
+  Machine machine = Machine::host();
+  auto plan = Plan::compile(mlp(false), 0, *machine.device);
+  EXPECT_EQ(error_kind(plan.status()), ErrorKind::kInvalidArgument);
+}
+
+TEST(PlanCache, KeepsTheMostRecentlyUsed) {
+  Machine machine = Machine::host();
+  const Graph graph = mlp(false);
+  PlanCache plans(2);
+  auto four = plans.get(graph, 4, *machine.device).value();
+  auto five = plans.get(graph, 5, *machine.device).value();
+  EXPECT_EQ(plans.get(graph, 4, *machine.device).value(), four);
+  auto six = plans.get(graph, 6, *machine.device).value();
+  EXPECT_EQ(plans.size(), 2u);
+  EXPECT_EQ(plans.get(graph, 4, *machine.device).value(), four);
+  EXPECT_NE(plans.get(graph, 5, *machine.device).value(), five);
+  EXPECT_EQ(five->batch(), 5);  // still usable by whoever holds it
+}
+
+TEST(Run, BytesAndGatheredRowsGiveTheSameAsFloatsInOrder) {
+  for (const bool simulated : {false, true}) {
+    Machine machine = simulated ? Machine::simulated() : Machine::host();
+    const Graph graph = mlp(false);
+    Buffers buffers(machine, graph);
+    set_weights(buffers, graph);
+    const std::vector<uint8_t> data = bytes(100 * 20);
+    const std::vector<uint32_t> rows = {99, 3, 3, 0, 42, 17, 8};
+    std::vector<float> floats;
+    std::vector<int64_t> wide;
+    for (uint32_t row : rows) {
+      for (int c = 0; c < 20; ++c) {
+        floats.push_back(data[row * 20 + c]);
+        wide.push_back(data[row * 20 + c]);
+      }
+    }
+    const auto want = predict(machine, graph, buffers, {floats.data(), DType::kFloat32}, 7);
+    EXPECT_EQ(predict(machine, graph, buffers, {data.data(), DType::kUInt8, rows.data()}, 7), want);
+    EXPECT_EQ(predict(machine, graph, buffers, {wide.data(), DType::kInt64}, 7), want);
+    const std::vector<uint32_t> back = {0, 1, 2, 3, 4, 5, 6};
+    EXPECT_EQ(predict(machine, graph, buffers, {floats.data(), DType::kFloat32, back.data()}, 7),
+              want);
+    for (int row = 0; row < 7; ++row) {
+      EXPECT_NEAR(std::accumulate(&want[row * 10], &want[row * 10] + 10, 0.0), 1.0, 1e-6);
+    }
+  }
+}
+
+TEST(Run, OneRowAgreesWithManyRows) {
+  Machine machine = Machine::host();
+  const Graph graph = mlp(false);
+  Buffers buffers(machine, graph);
+  set_weights(buffers, graph);
+  const std::vector<uint8_t> data = bytes(8 * 20);
+  const auto all = predict(machine, graph, buffers, {data.data(), DType::kUInt8}, 8);
+  for (int row = 0; row < 8; ++row) {
+    const auto one = predict(machine, graph, buffers, {data.data() + row * 20, DType::kUInt8}, 1);
+    for (int c = 0; c < 10; ++c) EXPECT_NEAR(one[c], all[row * 10 + c], 1e-6);
+  }
+}
+
+TEST(Run, OneRowProductsOfAnyWidthAreRight) {
+  Machine machine = Machine::host();
+  for (const int64_t width : {1, 7, 8, 9, 31, 32, 33, 63, 64, 72, 130, 203}) {
+    constexpr int64_t kDepth = 37;
+    GraphBuilder b("product");
+    Value x = b.input("x", Shape{kDepth}.batched());
+    Value kernel_value = b.variable("k", {kDepth, width});
+    Value bias_value = b.variable("b", {width});
+    b.output("y", b.relu(b.add_bias(b.matmul(x, kernel_value), bias_value)));
+    const Graph graph = b.seal().value();
+    Buffers buffers(machine, graph);
+    set_weights(buffers, graph);
+    std::vector<float> data(kDepth);
+    for (int64_t i = 0; i < kDepth; ++i) data[i] = std::cos(0.3f * i);
+    auto plan = Plan::compile(graph, 1, *machine.device).value();
+    std::vector<float> out(static_cast<size_t>(width) + 1, -7.0f);
+    const Feed feed{data.data(), DType::kFloat32};
+    const Fetch fetch{0, out.data()};
+    Bindings bindings;
+    buffers.bind(bindings);
+    bindings.feeds = {&feed, 1};
+    bindings.fetches = {&fetch, 1};
+    Machine::ASSERT_OK(run(*plan, machine.context(), bindings));
+    const auto kernel = buffers.get(graph.variables()[0]);
+    const auto bias = buffers.get(graph.variables()[1]);
+    for (int64_t c = 0; c < width; ++c) {
+      double want = bias[c];
+      for (int64_t i = 0; i < kDepth; ++i) want += double(data[i]) * kernel[i * width + c];
+      EXPECT_NEAR(out[c], std::max(want, 0.0), 1e-5) << width << " " << c;
+    }
+    EXPECT_EQ(out[width], -7.0f);
+  }
+}
+
+// Ten steps; the bits of all weights at the end.
+std::vector<float> train(Machine machine, uint64_t seed) {
+  const Graph graph = mlp(true, 0.25);
+  Buffers buffers(machine, graph);
+  set_weights(buffers, graph);
+  auto plan = Plan::compile(graph, 16, *machine.device).value();
+  const std::vector<uint8_t> data = bytes(160 * 20);
+  std::vector<uint8_t> labels(160);
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<uint8_t>(i * 7 % 10);
+  std::vector<uint32_t> rows(160);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint32_t>(i * 77 % 160);
+  std::array<float, 10> losses{};
+  for (int step = 0; step < 10; ++step) {
+    const std::array<Feed, 2> feeds = {Feed{data.data(), DType::kUInt8, rows.data() + 16 * step},
+                                       Feed{labels.data(), DType::kUInt8, rows.data() + 16 * step}};
+    const Fetch fetch{0, &losses[step]};
+    Bindings bindings;
+    buffers.bind(bindings);
+    bindings.feeds = feeds;
+    bindings.fetches = {&fetch, 1};
+    bindings.learning_rate = 1e-3;
+    bindings.iteration = step + 1;
+    bindings.seed = seed + step;
+    Machine::ASSERT_OK(run(*plan, machine.context(), bindings));
+  }
+  machine.finish();
+  std::vector<float> all(losses.begin(), losses.end());
+  for (const VariableInfo& variable : graph.variables()) {
+    const std::vector<float> values = buffers.get(variable);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+TEST(Run, EqualSeedsGiveEqualBitsWhateverOtherThreadsDo) {
+  const std::vector<float> want = train(Machine::host(), 5);
+  EXPECT_NE(train(Machine::host(), 6), want);
+  std::vector<std::vector<float>> got(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < got.size(); ++t) {
+    threads.emplace_back([&, t] { got[t] = train(Machine::host(), 5); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& each : got) EXPECT_EQ(each, want);
+}
+
+TEST(Run, AnAsynchronousDeviceGivesTheSameBits) {
+  EXPECT_EQ(train(Machine::simulated(), 5), train(Machine::host(), 5));
+}
+
+TEST(Run, ManyThreadsRunOnePlanAtOnce) {
+  Machine machine = Machine::host();
+  const Graph graph = mlp(false);
+  Buffers buffers(machine, graph);
+  set_weights(buffers, graph);
+  const std::vector<uint8_t> data = bytes(32 * 20);
+  for (const int64_t batch : {1, 32}) {
+    const auto want = predict(machine, graph, buffers, {data.data(), DType::kUInt8}, batch);
+    auto plan = Plan::compile(graph, batch, *machine.device).value();
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        auto stream = machine.device->create_stream().value();
+        Context context = machine.context();
+        context.stream = stream.get();
+        for (int i = 0; i < 50; ++i) {
+          std::vector<float> out(want.size());
+          const Feed feed{data.data(), DType::kUInt8};
+          const Fetch fetch{0, out.data()};
+          Bindings bindings;
+          bindings.variables = buffers.variables();
+          bindings.feeds = {&feed, 1};
+          bindings.fetches = {&fetch, 1};
+          if (!run(*plan, context, bindings).ok() || out != want) ++wrong;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(Run, TheCallersOpenMpSettingComesBack) {
+  Machine machine = Machine::host();
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(3);
+  const Graph graph = mlp(false);
+  Buffers buffers(machine, graph);
+  const std::vector<uint8_t> data = bytes(32 * 20);
+  predict(machine, graph, buffers, {data.data(), DType::kUInt8}, 32);
+  EXPECT_EQ(omp_get_max_threads(), 3);
+  omp_set_num_threads(before);
+}
+
+TEST(Run, NamesWhatIsMissing) {
+  Machine machine = Machine::host();
+  const Graph graph = mlp(true);
+  auto plan = Plan::compile(graph, 2, *machine.device).value();
+  Buffers buffers(machine, graph);
+  const std::vector<uint8_t> data = bytes(2 * 20);
+  const std::array<Feed, 2> feeds = {Feed{data.data(), DType::kUInt8},
+                                     Feed{data.data(), DType::kUInt8}};
+  Bindings bindings;
+  const auto message = [&] {
+    const absl::Status status = run(*plan, machine.context(), bindings);
+    EXPECT_EQ(error_kind(status), ErrorKind::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(message(), "a run of graph train needs 2 feeds, got 0");
+  bindings.feeds = feeds;
+  EXPECT_EQ(message(), "a run of graph train needs its variables");
+  bindings.variables = buffers.variables();
+  EXPECT_EQ(message(), "a run of graph train needs a gradient buffer");
+  bindings.gradients = buffers.gradients();
+  EXPECT_EQ(message(), "a run of graph train needs its optimizer slots");
+  const std::array<Feed, 2> one = {Feed{data.data(), DType::kUInt8}, Feed{}};
+  bindings.feeds = one;
+  EXPECT_EQ(message(), "a run of graph train needs data for input y");
+}
+
+TEST(Run, ReturnsItsBlockWhenItCouldNotBeAllocatedOrRun) {
+  Machine machine = Machine::host();
+  const Graph graph = mlp(false);
+  Buffers buffers(machine, graph);
+  const std::vector<uint8_t> data = bytes(32 * 20);
+  predict(machine, graph, buffers, {data.data(), DType::kUInt8}, 32);
+  memory::Account account = memory::Account::open(*machine.allocator, nullptr,
+                                                  memory::AccountLevel::kSession, "small", 1024);
+  auto plan = Plan::compile(graph, 32, *machine.device).value();
+  const Feed feed{data.data(), DType::kUInt8};
+  Bindings bindings;
+  buffers.bind(bindings);
+  bindings.feeds = {&feed, 1};
+  Context context = machine.context();
+  context.account = &account;
+  EXPECT_EQ(error_kind(run(*plan, context, bindings)), ErrorKind::kQuotaExceeded);
+  EXPECT_EQ(account.current(), 0u);
+  account.set_limit(0);
+  EXPECT_TRUE(run(*plan, context, bindings).ok());
+  EXPECT_EQ(account.current(), 0u);
+}
+
+}  // namespace
+}  // namespace quiesce::exec
