@@ -40,6 +40,14 @@ void Domain::retire_locked(Incarnation& incarnation, TicketState& cause, bool ca
   incarnation.state_.store(Incarnation::State::kRetired, std::memory_order_seq_cst);
 }
 
+// What earlier clears retired and somebody still runs is asked to stop as well: a report covers it.
+void Domain::cancel_retired_locked(const User* user) {
+  for (Incarnation* incarnation = retired_.first; incarnation != nullptr;
+       incarnation = incarnation->next_) {
+    if (user == nullptr || incarnation->user_ == user) incarnation->request_cancel();
+  }
+}
+
 absl::StatusOr<Ticket> Domain::clear(const ClearSpec& spec) {
   if (forked()) return base::forked_child_error();
   TicketState* ticket = new TicketState(*this, spec.api, spec.where);
@@ -65,6 +73,7 @@ absl::StatusOr<Ticket> Domain::clear(const ClearSpec& spec) {
         }
       }
       ticket->newest_ = last_retired_;
+      if (spec.cancel) cancel_retired_locked(spec.user);
     }
   }
   if (closed) {

@@ -37,7 +37,7 @@ struct ClearSpec {
   User* user = nullptr;  // only this user's incarnation; none: the whole process's (all users)
   const char* api = "clear_session()";  // as stale errors name it
   SourceLocation where;
-  bool cancel = false;  // ask what runs in the retired incarnations to stop (rule 33)
+  bool cancel = false;  // ask what runs in retired incarnations to stop, earlier ones too (rule 33)
   // Until when the caller may reclaim. Passed on entry: the clear takes effect and reclaims nothing.
   // None: reclaims what is free now.
   std::optional<absl::Time> deadline;
@@ -151,6 +151,7 @@ class Domain {
   // clear.cc
   void retire_locked(Incarnation& incarnation, TicketState& cause, bool cancel)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(registry_);
+  void cancel_retired_locked(const User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(registry_);
   void retire_if_orphan(Incarnation& incarnation);
   void user_lost_last_handle(User& user);
   void after_orphaning();

@@ -43,7 +43,7 @@ TEST(ScopeMisuseDeathTest, OtherThreadNamesBothThreads) {
 
 TEST(ScopeMisuse, EmptySessionIsAProgrammingError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(SessionScope(Session()), "SessionScope.*empty Session");
+  EXPECT_DEATH(SessionScope scope(Session{}), "SessionScope.*empty Session");
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ using ThingHandle = runtime::Handle<Thing>;
 inline absl::StatusOr<ThingHandle> build_thing(size_t bytes = 1000, uint8_t value = 7,
                                                std::string name = "thing",
                                                SourceLocation where = SourceLocation::current()) {
-  QUIESCE_ASSIGN_OR_RETURN(runtime::Use use, runtime::Use::current("build_thing", where));
+  QUIESCE_ASSIGN_OR_RETURN(runtime::Use use, runtime::Use::current("build_thing"));
   QUIESCE_ASSIGN_OR_RETURN(auto thing, Thing::make(use.contents(), bytes, value));
   return ThingHandle::make(use, runtime::ObjectKind::kModel, std::move(name), std::move(thing),
                            where);
