@@ -20,16 +20,17 @@ foreach(arch 75 120)
   list(APPEND QUIESCE_FATBIN_CODE -gencode arch=compute_${arch},code=compute_${arch})
 endforeach()
 
-# quiesce_embed_fatbin(TARGET SOURCE SYMBOL): compiles SOURCE and adds a unit that defines the bytes
-# SYMBOL .. SYMBOL_end.
+# quiesce_embed_fatbin(TARGET SOURCE SYMBOL): compiles SOURCE, adds a unit that defines the bytes SYMBOL
+# .. SYMBOL_end, and keeps the assembler's report (registers, stack frames) beside the fatbin.
 function(quiesce_embed_fatbin target source symbol)
   set(fatbin ${CMAKE_BINARY_DIR}/cuda/${symbol}.fatbin)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
-  add_custom_command(OUTPUT ${fatbin}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++20 -O3 -ccbin g++ --threads 0
-      --compress-mode=size -Werror all-warnings ${QUIESCE_FATBIN_CODE} -I${CMAKE_SOURCE_DIR}/src
-      -MD -MF ${fatbin}.d -MT ${fatbin} -o ${fatbin} ${source}
-    DEPENDS ${source} DEPFILE ${fatbin}.d VERBATIM
+  add_custom_command(OUTPUT ${fatbin} BYPRODUCTS ${fatbin}.report
+    COMMAND ${CMAKE_COMMAND} -DREPORT=${fatbin}.report -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/nvcc.cmake --
+      ${CUDAToolkit_NVCC_EXECUTABLE} -fatbin -std=c++20 -O3 -ccbin g++ --threads 0
+      --compress-mode=size -Xptxas -v -Werror all-warnings ${QUIESCE_FATBIN_CODE}
+      -I${CMAKE_SOURCE_DIR}/src -MD -MF ${fatbin}.d -MT ${fatbin} -o ${fatbin} ${source}
+    DEPENDS ${source} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/nvcc.cmake DEPFILE ${fatbin}.d VERBATIM
     COMMENT "Compiling CUDA kernels to ${symbol}.fatbin")
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/cuda/${symbol}.S @ONLY CONTENT [[
     .section .rodata

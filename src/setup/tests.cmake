@@ -98,6 +98,11 @@ if(QUIESCE_CUDA_FOUND)
   target_compile_definitions(device_cuda_test PRIVATE QUIESCE_FAKE_CUDA_DIR="${fakes}"
     QUIESCE_CUDA_STUB="${CUDA_cuda_driver_LIBRARY}")
   add_dependencies(device_cuda_test fake_libcuda fake_libcuda_before_12 fake_libnvidia_ml)
+
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/exec/cuda/*_test.cc)
+  quiesce_gtest(exec_cuda_test exec.cuda sequential SOURCES ${tests} LIBS quiesce_exec)
+  target_compile_definitions(exec_cuda_test PRIVATE
+    QUIESCE_PTXAS_REPORT="${CMAKE_BINARY_DIR}/cuda/quiesce_cuda_kernels.fatbin.report")
 endif()
 
 # Lifecycle: a program per behaviour, against the shared library as it ships. The dlclose test opens

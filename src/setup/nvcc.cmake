@@ -1,0 +1,17 @@
+# Runs nvcc and keeps what it reports in a file, shown only when it fails.
+#   cmake -DREPORT=FILE -P nvcc.cmake -- nvcc ARGUMENTS...
+set(command)
+set(after OFF)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(after)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(after ON)
+  endif()
+endforeach()
+execute_process(COMMAND ${command} OUTPUT_VARIABLE report ERROR_VARIABLE report RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${report}")
+endif()
+file(WRITE ${REPORT} "${report}")
