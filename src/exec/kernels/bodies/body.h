@@ -65,7 +65,9 @@ QUIESCE_BODY float lane_sum(uint64_t n, Term term) {
   for (; i + 8 <= n; i += 8) {
     for (int lane = 0; lane < 8; ++lane) lanes[lane] += term(i + lane);
   }
-  for (int lane = 0; i < n; ++i, ++lane) lanes[lane] += term(i);
+  for (int lane = 0; lane < 8; ++lane) {  // no variable index: on a GPU that would need a stack
+    if (i + lane < n) lanes[lane] += term(i + lane);
+  }
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
