@@ -142,6 +142,14 @@ class StopAt {
   base::FailpointGuard guard_;
 };
 
+// A pin that its thread forgets, and that never ends.
+inline void leave_pin_behind(Incarnation& incarnation) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& left = *new std::vector<std::unique_ptr<Pin>>;  // reachable, so no leak is reported
+  std::lock_guard<std::mutex> lock(mutex);
+  left.push_back(std::make_unique<Pin>(incarnation));
+}
+
 // A stream whose work is complete when the test says so.
 class TestStream final : public CompletionSource {
  public:

@@ -77,7 +77,7 @@ TEST_P(LifetimeTest, Rule10RecordOfAThreadThatLeftAPinStaysAndIsNamed) {
   const IncarnationRef life = user.current(fate);
   std::thread([&] {
     pthread_setname_np(pthread_self(), "forgetful");
-    static_cast<void>(new Pin(*life));
+    leave_pin_behind(*life);
   }).join();
   const Ticket ticket = clear_all(domain());
   EXPECT_EQ(fate.destroyed, 0);
