@@ -128,16 +128,20 @@ class QUIESCE_EXPORT Pin {
   Pin& operator=(const Pin&) = delete;
   ~Pin();
 
-  explicit operator bool() const { return held_; }
-  bool ok() const { return held_; }
+  explicit operator bool() const { return how_ != How::kEmpty; }
+  bool ok() const { return how_ != How::kEmpty; }
   absl::Status status() const;
 
  private:
   friend class Session;
   friend struct runtime::Access;
   Pin(const Session& session, const char* doing);
-  alignas(8) unsigned char use_[96];  // a runtime::Use when held_, else an absl::Status
-  bool held_ = false;
+  void enter_slow(const Session& session, const char* doing);
+  void leave_slow();
+  // What lies in held_: an absl::Status, a runtime::Use, or the epoch layer's pin alone.
+  enum class How : uint8_t { kEmpty, kUse, kBare };
+  alignas(8) unsigned char held_[96];
+  How how_;
 };
 
 // SessionScope: makes a session, or what a lease holds, the current one of this thread. Stack-like.

@@ -35,12 +35,13 @@ ObjectRecord::~ObjectRecord() { core_.object_records.fetch_sub(1, std::memory_or
 
 absl::StatusOr<Use> ObjectRecord::enter(const char* what) {
   epoch::Incarnation& incarnation = *keep_alive_;
-  epoch::Pin pin(incarnation, what);
-  if (!pin) [[unlikely]] {
+  absl::StatusOr<Use> use = Use();
+  if (!use->enter(incarnation, what)) [[unlikely]] {
     return incarnation.domain().stale_error(
         incarnation, std::string(object_kind_name(kind_)) + " \"" + name_ + "\"");
   }
-  return Use(std::move(pin), this);
+  use->entered_ = this;
+  return use;
 }
 
 void ObjectRecord::drop_handle() noexcept {

@@ -117,30 +117,65 @@ absl::StatusOr<Session> current_session() {
 
 // Pin.
 
-static_assert(sizeof(Use) <= 128 && alignof(Use) <= 8);
-static_assert(sizeof(absl::Status) <= sizeof(Use));
+namespace {
 
-Pin::Pin(const Session& session, const char* doing) {
-  static_assert(sizeof(use_) >= sizeof(Use));
-  absl::StatusOr<Use> use = Use::of(session, doing);
-  held_ = use.ok();
-  if (held_) {
-    new (use_) Use(*std::move(use));
-  } else {
-    new (use_) absl::Status(std::move(use).status());
+struct BarePin {
+  epoch::Pin pin;
+  runtime::ThreadState* state;
+};
+
+}  // namespace
+
+// The short way in, for a thread that is inside nothing and was last in this very session: the epoch
+// layer's pin and a note in the thread's state that its last incarnation is in use. All else is a Use.
+// flatten: the epoch layer's pin inside.
+[[gnu::flatten]] Pin::Pin(const Session& session, const char* doing) {
+  const runtime::ThreadLocal& local = runtime::thread_local_state;
+  runtime::ThreadState* state = local.state;
+  if (local.use == nullptr && state != nullptr && session.valid() &&
+      state->last_user == Access::user(session)) [[likely]] {
+    auto* bare = new (held_) BarePin{epoch::Pin(*state->last, doing), state};
+    if (bare->pin) [[likely]] {
+      ++state->bare_pins;
+      how_ = How::kBare;
+      return;
+    }
   }
+  enter_slow(session, doing);
 }
 
-Pin::~Pin() {
-  if (held_) {
-    reinterpret_cast<Use*>(use_)->~Use();
+[[gnu::flatten]] Pin::~Pin() {
+  if (how_ != How::kBare) [[unlikely]] {
+    leave_slow();
+    return;
+  }
+  auto* bare = reinterpret_cast<BarePin*>(held_);
+  --bare->state->bare_pins;
+  bare->~BarePin();
+}
+
+[[gnu::noinline]] void Pin::enter_slow(const Session& session, const char* doing) {
+  static_assert(sizeof(held_) >= sizeof(Use) && alignof(Use) <= 8);
+  static_assert(sizeof(held_) >= sizeof(absl::Status) && sizeof(held_) >= sizeof(BarePin));
+  Use* use = new (held_) Use();
+  absl::Status status = use->enter_session(session, doing);
+  how_ = How::kUse;
+  if (status.ok()) return;
+  how_ = How::kEmpty;
+  use->~Use();
+  new (held_) absl::Status(std::move(status));
+}
+
+[[gnu::noinline]] void Pin::leave_slow() {
+  if (how_ == How::kUse) {
+    reinterpret_cast<Use*>(held_)->~Use();
   } else {
-    reinterpret_cast<absl::Status*>(use_)->~Status();
+    reinterpret_cast<absl::Status*>(held_)->~Status();
   }
 }
 
 absl::Status Pin::status() const {
-  return held_ ? absl::OkStatus() : *reinterpret_cast<const absl::Status*>(use_);
+  return ok() ? absl::OkStatus() : *reinterpret_cast<const absl::Status*>(held_);
 }
 
 // Lease.

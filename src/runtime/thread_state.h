@@ -29,8 +29,12 @@ struct ScopeFrame {
 struct ThreadState {
   Core* core = nullptr;
   SessionUser* own = nullptr;  // the thread's own session, a handle; made on first use
-  // The incarnation that this thread used last without a frame, with its control block (rule 9).
+  // The incarnation that this thread used last without a frame: a reference on its control block
+  // (rule 9), and its user, null when there is none.
   epoch::IncarnationRef last;
+  const epoch::User* last_user = nullptr;
+  // Pins of this thread on `last` that are not in its list of uses; while there are any, `last` stays.
+  uint32_t bare_pins = 0;
 };
 
 // The thread's part that spans runtimes. constinit and initial-exec: an access is one load.

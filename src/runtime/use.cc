@@ -11,36 +11,21 @@
 
 namespace quiesce::runtime {
 
-Use::Use(epoch::Pin pin, ObjectRecord* entered) : pin_(std::move(pin)), entered_(entered) { link(); }
-
 Use::Use(Use&& other) noexcept
     : pin_(std::move(other.pin_)),
       work_(std::move(other.work_)),
       entered_(other.entered_),
-      dropped_(std::exchange(other.dropped_, nullptr)),
+      dropped_(other.dropped_),
       outer_(other.outer_),
-      inner_(other.inner_),
-      linked_(std::exchange(other.linked_, false)) {
+      inner_(other.inner_) {
+  other.pin_.reset();
   other.work_.reset();
-  if (!linked_) return;
+  if (!pin_.has_value()) return;
   if (outer_ != nullptr) outer_->inner_ = this;
   (inner_ != nullptr ? inner_->outer_ : thread_local_state.use) = this;
 }
 
-Use::~Use() {
-  if (linked_) end();
-}
-
-void Use::link() {
-  outer_ = thread_local_state.use;
-  if (outer_ != nullptr) outer_->inner_ = this;
-  thread_local_state.use = this;
-  linked_ = true;
-}
-
-void Use::end() {
-  if (outer_ != nullptr) outer_->inner_ = inner_;
-  (inner_ != nullptr ? inner_->outer_ : thread_local_state.use) = outer_;
+void Use::finish() {
   if (work_.has_value()) {
     absl::StatusOr<device::Stream*> stream = contents().stream();
     absl::StatusOr<epoch::Point> point =
@@ -54,51 +39,72 @@ void Use::end() {
     work_.reset();
   }
   // Still protected: the object's end is inside the session.
-  if (dropped_ != nullptr) [[unlikely]] dropped_->end_of_handles();
+  if (dropped_ != nullptr) dropped_->end_of_handles();
 }
 
-absl::StatusOr<Use> Use::of_user(SessionUser& user, epoch::IncarnationRef& hint, const char* what) {
+absl::Status Use::enter(SessionUser& user, epoch::IncarnationRef& hint, const char* what) {
+  // Inside a use of this session, its incarnation is the current one (rule 27).
   for (Use* use = thread_local_state.use; use != nullptr; use = use->outer_) {
-    epoch::Incarnation& incarnation = use->pin_.incarnation();
-    if (&incarnation.user() != &user) continue;
-    epoch::Pin pin(incarnation, what);
-    if (pin) return Use(std::move(pin), nullptr);
+    epoch::Incarnation& incarnation = use->pin_->incarnation();
+    if (&incarnation.user() == &user && enter(incarnation, what)) return absl::OkStatus();
+  }
+  if (ThreadState& state = thread_state(user.core());
+      state.bare_pins != 0 && state.last_user == &user && enter(*state.last, what)) {
+    return absl::OkStatus();
   }
   if (!hint || &hint->user() != &user) {
     QUIESCE_ASSIGN_OR_RETURN(hint, user.core().incarnation_of(user));
   }
-  for (;;) {
-    epoch::Pin pin(*hint, what);
-    if (pin) [[likely]] return Use(std::move(pin), nullptr);
+  while (!enter(*hint, what)) {
     // Cleared since: the first use after that makes the fresh incarnation (rule 27).
     QUIESCE_ASSIGN_OR_RETURN(hint, user.core().incarnation_of(user));
   }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Use> Use::current(const char* what) {
+absl::Status Use::enter_by_state(SessionUser& user, ThreadState& state, const char* what) {
+  if (state.bare_pins != 0 && state.last_user != &user) {
+    epoch::IncarnationRef found;
+    return enter(user, found, what);
+  }
+  const absl::Status status = enter(user, state.last, what);
+  state.last_user = state.last ? &state.last->user() : nullptr;
+  return status;
+}
+
+absl::Status Use::enter_current(const char* what) {
   ScopeFrame* frame = thread_local_state.frame;
   if (frame == nullptr) {
     Core& core = Access::core(Runtime::process());
     QUIESCE_ASSIGN_OR_RETURN(SessionUser * user, core.thread_session_user(SourceLocation()));
-    return of_user(*user, thread_state(core).last, what);
+    return enter_by_state(*user, thread_state(core), what);
   }
-  if (!frame->lease.has_value()) return of_user(*frame->user, frame->incarnation, what);
-  epoch::Pin pin(*frame->incarnation, what);
-  if (!pin) {
-    return frame->incarnation->domain().stale_error(
-        *frame->incarnation, absl::StrCat("session \"", frame->user->name(), "\""));
-  }
-  return Use(std::move(pin), nullptr);
+  if (!frame->lease.has_value()) return enter(*frame->user, frame->incarnation, what);
+  if (enter(*frame->incarnation, what)) return absl::OkStatus();
+  return frame->incarnation->domain().stale_error(
+      *frame->incarnation, absl::StrCat("session \"", frame->user->name(), "\""));
 }
 
-absl::StatusOr<Use> Use::of(const Session& session, const char* what) {
+absl::Status Use::enter_session(const Session& session, const char* what) {
   SessionUser* user = Access::user(session);
   if (user == nullptr) {
     return base::make_error(ErrorKind::kInvalidArgument,
                             absl::StrCat(what, ": the Session handle is empty; "
                                                "Runtime::new_session() makes one"));
   }
-  return of_user(*user, thread_state(user->core()).last, what);
+  return enter_by_state(*user, thread_state(user->core()), what);
+}
+
+absl::StatusOr<Use> Use::current(const char* what) {
+  absl::StatusOr<Use> use = Use();
+  if (absl::Status status = use->enter_current(what); !status.ok()) return status;
+  return use;
+}
+
+absl::StatusOr<Use> Use::of(const Session& session, const char* what) {
+  absl::StatusOr<Use> use = Use();
+  if (absl::Status status = use->enter_session(session, what); !status.ok()) return status;
+  return use;
 }
 
 Session Use::session() const { return Access::session(contents().user()); }
@@ -106,7 +112,7 @@ Session Use::session() const { return Access::session(contents().user()); }
 absl::StatusOr<exec::Context> Use::exec_context() {
   SessionContents& contents = this->contents();
   QUIESCE_ASSIGN_OR_RETURN(device::Stream * stream, contents.stream());
-  if (!work_.has_value()) work_.emplace(pin_.incarnation(), contents.device(), stream->id());
+  if (!work_.has_value()) work_.emplace(pin_->incarnation(), contents.device(), stream->id());
   exec::Context context;
   context.device = &contents.device();
   context.stream = stream;

@@ -14,6 +14,7 @@
 #include "quiesce/session.h"
 #include "quiesce/source_location.h"
 #include "runtime/session_contents.h"
+#include "runtime/thread_state.h"
 
 namespace quiesce::runtime {
 
@@ -43,13 +44,15 @@ class Use {
   Use(Use&& other) noexcept;
   Use(const Use&) = delete;
   Use& operator=(Use&&) = delete;
-  ~Use();
+  ~Use() {
+    if (pin_.has_value()) end();
+  }
 
   SessionContents& contents() const {
-    return *static_cast<SessionContents*>(pin_.incarnation().contents());
+    return *static_cast<SessionContents*>(pin_->incarnation().contents());
   }
   Session session() const;
-  uint64_t incarnation_id() const { return pin_.incarnation().id(); }
+  uint64_t incarnation_id() const { return pin_->incarnation().id(); }
 
   // Where the work of this use goes: the incarnation's device, stream, allocator and account. From the
   // first call on the incarnation is busy on that stream until the end of the use, which records how
@@ -62,21 +65,46 @@ class Use {
 
  private:
   friend class ObjectRecord;
+  friend class quiesce::Pin;
 
-  // Takes a valid pin over.
-  Use(epoch::Pin pin, ObjectRecord* entered);
-  static absl::StatusOr<Use> of_user(SessionUser& user, epoch::IncarnationRef& hint,
-                                     const char* what);
-  void link();
-  void end();
+  // Inside nothing yet: a use is entered where it lies, since a move has to mend the list.
+  Use() = default;
+  // False when the incarnation is stale to this thread.
+  bool enter(epoch::Incarnation& incarnation, const char* what) {
+    pin_.emplace(incarnation, what);
+    if (!*pin_) [[unlikely]] {
+      pin_.reset();
+      return false;
+    }
+    link();
+    return true;
+  }
+  // The user's current incarnation for this thread. `hint`: where to look first; is brought up to date.
+  absl::Status enter(SessionUser& user, epoch::IncarnationRef& hint, const char* what);
+  absl::Status enter_by_state(SessionUser& user, ThreadState& state, const char* what);
+  absl::Status enter_current(const char* what);
+  absl::Status enter_session(const Session& session, const char* what);
+  void link() {
+    ThreadLocal& local = thread_local_state;
+    outer_ = local.use;
+    inner_ = nullptr;
+    if (outer_ != nullptr) outer_->inner_ = this;
+    local.use = this;
+  }
+  void end() {
+    if (outer_ != nullptr) outer_->inner_ = inner_;
+    (inner_ != nullptr ? inner_->outer_ : thread_local_state.use) = outer_;
+    if (work_.has_value() || dropped_ != nullptr) [[unlikely]] finish();
+  }
+  // What is still to be done under the protection: how far the work has come, a dropped object's end.
+  void finish();
 
-  epoch::Pin pin_;
+  std::optional<epoch::Pin> pin_;  // set from enter() on
   std::optional<epoch::StreamUse> work_;
-  ObjectRecord* entered_;            // the object that this use is of, or null
+  ObjectRecord* entered_ = nullptr;  // the object that this use is of, or null
   ObjectRecord* dropped_ = nullptr;  // `entered_`, when its last handle went meanwhile
   Use* outer_ = nullptr;
   Use* inner_ = nullptr;
-  bool linked_ = false;
 };
 
 }  // namespace quiesce::runtime
