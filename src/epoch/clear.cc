@@ -15,7 +15,7 @@
 namespace quiesce::epoch {
 
 TicketState::TicketState(Domain& domain, const char* api, SourceLocation where)
-    : domain_(domain), thread_(base::current_thread_name()), line_(where.line()) {
+    : domain_(domain), line_(where.line()) {
   std::strncpy(file_, where.base_name(), sizeof(file_) - 1);
   std::strncpy(api_, api, sizeof(api_) - 1);
 }
@@ -53,28 +53,37 @@ absl::StatusOr<Ticket> Domain::clear(const ClearSpec& spec) {
   TicketState* ticket = new TicketState(*this, spec.api, spec.where);
   QUIESCE_FAILPOINT("epoch.clear.entering");
   bool closed = false;
-  {
+  // The thread's name takes a system call, and is for those whose session is retired: a clear that
+  // finds nothing live goes without.
+  bool named = false;
+  for (bool something = something_live_.load(std::memory_order_relaxed);; something = true) {
+    if (something) {
+      ticket->name_thread();
+      named = true;
+    }
     base::MutexLock lock(registry_);
+    if (live_.first != nullptr && !named) continue;
     const uint64_t generation = generation_->load(std::memory_order_relaxed);
     closed = (generation & kClosedBit) != 0;
-    if (!closed) {
-      ticket->clear_ = ++clears_;
-      if (spec.user == nullptr) {
-        // Cause before effect (rule 35): readers of a cause take this mutex.
-        ticket->generation_ = generation + 1;
-        // seq_cst: the instant of the clear.
-        generation_->store(generation + 1, std::memory_order_seq_cst);
-        QUIESCE_FAILPOINT("epoch.clear.raised");
-        while (live_.first != nullptr) retire_locked(*live_.first, *ticket, spec.cancel);
-      } else {
-        ticket->generation_ = generation;
-        if (spec.user->current_ != nullptr) {
-          retire_locked(*spec.user->current_, *ticket, spec.cancel);
-        }
+    if (closed) break;
+    ticket->clear_ = ++clears_;
+    if (spec.user == nullptr) {
+      // Cause before effect (rule 35): readers of a cause take this mutex.
+      ticket->generation_ = generation + 1;
+      // seq_cst: the instant of the clear.
+      generation_->store(generation + 1, std::memory_order_seq_cst);
+      QUIESCE_FAILPOINT("epoch.clear.raised");
+      while (live_.first != nullptr) retire_locked(*live_.first, *ticket, spec.cancel);
+    } else {
+      ticket->generation_ = generation;
+      if (spec.user->current_ != nullptr) {
+        retire_locked(*spec.user->current_, *ticket, spec.cancel);
       }
-      ticket->newest_ = last_retired_;
-      if (spec.cancel) cancel_retired_locked(spec.user);
     }
+    ticket->newest_ = last_retired_;
+    if (spec.cancel) cancel_retired_locked(spec.user);
+    something_live_.store(live_.first != nullptr, std::memory_order_relaxed);
+    break;
   }
   if (closed) {
     ticket->drop_reference();
@@ -86,6 +95,7 @@ absl::StatusOr<Ticket> Domain::clear(const ClearSpec& spec) {
 absl::StatusOr<Ticket> Domain::retire(Incarnation& incarnation, const ClearSpec& spec) {
   if (forked()) return base::forked_child_error();
   TicketState* ticket = new TicketState(*this, spec.api, spec.where);
+  ticket->name_thread();
   {
     base::MutexLock lock(registry_);
     ticket->clear_ = ++clears_;
@@ -112,6 +122,7 @@ absl::StatusOr<Ticket> Domain::finish_clear(TicketState* ticket, const ClearSpec
 absl::StatusOr<Ticket> Domain::shutdown(absl::Time deadline, SourceLocation where) {
   if (forked()) return base::forked_child_error();
   TicketState* ticket = new TicketState(*this, "shutdown()", where);
+  ticket->name_thread();
   {
     base::MutexLock lock(registry_);
     const uint64_t generation = generation_->load(std::memory_order_relaxed);

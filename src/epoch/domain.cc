@@ -108,6 +108,7 @@ absl::StatusOr<IncarnationRef> Domain::current(User& user, MakeContents make_con
       fresh->add_reference();
       user.current_ = fresh.get();
       push_back(live_, *fresh);
+      something_live_.store(true, std::memory_order_relaxed);
       // Release: whoever sees LIVE sees birth and contents.
       fresh->state_.store(Incarnation::State::kLive, std::memory_order_release);
       contents->release();

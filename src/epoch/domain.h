@@ -197,6 +197,7 @@ class Domain {
   // has nothing to do.
   std::atomic<uint64_t> retired_count_{0};
   std::atomic<bool> pass_wanted_{false};
+  std::atomic<bool> something_live_{false};  // a hint; exact under the registry mutex is live_
   std::atomic<uint64_t> reclaiming_bytes_{0};
   std::atomic<uint64_t> foreign_count_{0};
   std::atomic<uint64_t> control_blocks_{0};

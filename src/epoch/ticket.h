@@ -21,6 +21,8 @@ class Domain;
 class TicketState {
  public:
   TicketState(Domain& domain, const char* api, SourceLocation where);
+  // Before it becomes the cause of anything.
+  void name_thread() { thread_ = base::current_thread_name(); }
 
   void add_reference() { references_.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() {
