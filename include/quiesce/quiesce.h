@@ -3,6 +3,7 @@
 #define QUIESCE_QUIESCE_H_
 
 #include "quiesce/clear.h"
+#include "quiesce/errors.h"
 #include "quiesce/memory_report.h"
 #include "quiesce/nn.h"
 #include "quiesce/runtime.h"
