@@ -78,7 +78,12 @@ inline Pin::Pin(Incarnation& incarnation, const char* what) : incarnation_(&inca
     enter_slow(what);
     return;
   }
-  if (publish(*record, 0, what)) record_ = record;
+  if (publish(*record, 0, what)) [[likely]] {
+    record_ = record;
+    return;
+  }
+  // A clear came between the look and the validation; under a LeaseScope the use goes on by count.
+  enter_slow(what);
 }
 
 // Publishes in a free slot and validates; on failure withdraws and answers the bell.

@@ -76,6 +76,27 @@ TEST_P(InterleavingTest, Rule2ClearOfOneUserBetweenCheckAndPublishMakesThePinSta
   reader.join();
 }
 
+TEST_P(InterleavingTest, Rule26ClearBetweenCheckAndPublishDoesNotShutOutALeaseScope) {
+  TestUser user(domain(), "alice");
+  const IncarnationRef life = user.current(fate);
+  Lease lease = Lease::take(*life, "trial").value();
+  StopAt stop("epoch.pin.checked");
+  std::thread reader([&] {
+    const LeaseScope scope(lease);
+    stop.mine();
+    const Pin run(*life);
+    EXPECT_TRUE(run);
+    EXPECT_TRUE(run.counted());
+  });
+  stop.wait_stopped();
+  clear_all(domain());
+  stop.go_on();
+  reader.join();
+  EXPECT_EQ(fate.destroyed, 0);
+  lease.release();
+  EXPECT_EQ(fate.destroyed, 1);
+}
+
 TEST_P(InterleavingTest, Rule2ProcessClearBetweenCheckAndPublishMakesThePinStale) {
   TestUser user(domain(), "alice");
   const IncarnationRef life = user.current(fate);
