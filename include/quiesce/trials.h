@@ -40,23 +40,24 @@ struct Dimension {
   enum class Kind { kFloat, kLogFloat, kInt, kCategorical };
   std::string name;
   Kind kind = Kind::kFloat;
-  double low = 0, high = 0;          // kFloat, kLogFloat: both ends belong to the range
+  double low = 0, high = 0;               // kFloat, kLogFloat: both ends belong to the range
   int64_t first = 0, last = 0, step = 1;  // kInt: first, first + step, ... up to last
-  std::vector<ParamValue> choices;   // kCategorical
+  std::vector<ParamValue> choices;        // kCategorical
   // The values a grid visits, in their order. Empty: `points` evenly (or log-evenly) spaced values
   // of a float, every value of an integer or a categorical.
   std::vector<ParamValue> grid;
 };
 
 struct FloatOptions {
-  int points = 4;            // of a grid
+  int points = 4;                 // of a grid
   std::vector<double> grid = {};  // these instead
 };
 struct IntOptions {
   int64_t step = 1;
   std::vector<int64_t> grid = {};
 };
-QUIESCE_EXPORT Dimension Float(std::string name, double low, double high, FloatOptions options = {});
+QUIESCE_EXPORT Dimension Float(std::string name, double low, double high,
+                               FloatOptions options = {});
 QUIESCE_EXPORT Dimension LogFloat(std::string name, double low, double high,
                                   FloatOptions options = {});
 QUIESCE_EXPORT Dimension Int(std::string name, int64_t first, int64_t last,
@@ -78,8 +79,8 @@ class QUIESCE_EXPORT SearchSpace {
   std::vector<Dimension> dimensions_;
 };
 
-// Chooses a trial's values from (study seed, trial number) and nothing else, so that a study's table
-// does not depend on the number of threads or on who finishes first.
+// Chooses a trial's values from (study seed, trial number) and nothing else, so that a study's
+// table does not depend on the number of threads or on who finishes first.
 //
 // Owner: shared by the studies that use it. Thread word: immutable; `suggest` is called by many
 // threads at once.
@@ -123,11 +124,12 @@ struct TrialEvent {
   const TrialResult& result;  // as far as it is known
 };
 
-// The trial an objective is running: its values, its stop token, where it reports. Its session is the
-// current one of the thread, leased for the length of the objective, so a clear does not touch it.
+// The trial an objective is running: its values, its stop token, where it reports. Its session is
+// the current one of the thread, leased for the length of the objective, so a clear does not touch
+// it.
 //
-// Owner: the study; valid during the objective's call. Thread word: thread-compatible. After a clear:
-// works on. After shutdown: works on, the session's calls return kShutdown.
+// Owner: the study; valid during the objective's call. Thread word: thread-compatible. After a
+// clear: works on. After shutdown: works on, the session's calls return kShutdown.
 class QUIESCE_EXPORT Trial {
  public:
   int64_t number() const;
@@ -170,9 +172,9 @@ struct StudyOptions {
   uint64_t quota = 0;  // bytes each trial's session may have in use; 0: no limit
   absl::Duration trial_timeout = absl::InfiniteDuration();
   StopToken stop = {};
-  std::shared_ptr<const Sampler> sampler = {};                 // default: grid_sampler()
-  std::function<void(const TrialEvent&)> on_event = {};        // called by several threads at once
-  Runtime* runtime = nullptr;                             // default: the process's
+  std::shared_ptr<const Sampler> sampler = {};           // default: grid_sampler()
+  std::function<void(const TrialEvent&)> on_event = {};  // called by several threads at once
+  Runtime* runtime = nullptr;                            // default: the process's
 };
 
 struct StudyResult {
@@ -180,7 +182,7 @@ struct StudyResult {
   std::string value_name;
   Direction direction = Direction::kMaximize;
   std::vector<TrialResult> trials;  // those that were started, by number
-  std::optional<int64_t> best;      // index into trials: the best finite value, the lowest number first
+  std::optional<int64_t> best;  // index into trials: the best finite value, the lowest number first
   bool interrupted = false;
   int64_t not_started = 0;
   int threads = 0;
@@ -194,11 +196,12 @@ struct StudyResult {
 constexpr int kMaxStudyThreads = 256;
 
 // Runs the study on the calling thread and threads - 1 workers of an arena of its own, and returns
-// when no trial is in flight. The numbers 0 ... trials - 1 are each given out at most once, in order.
+// when no trial is in flight. The numbers 0 ... trials - 1 are each given out at most once, in
+// order.
 //
 // May be called by several threads at once, from inside an objective too. Errors (kInvalidArgument,
-// kForkedChild, kShutdown) come before the first trial starts; whatever happens to a trial is in its
-// result.
+// kForkedChild, kShutdown) come before the first trial starts; whatever happens to a trial is in
+// its result.
 QUIESCE_EXPORT absl::StatusOr<StudyResult> run_study(const SearchSpace& space,
                                                      const Objective& objective,
                                                      const StudyOptions& options = {});

@@ -16,8 +16,8 @@ std::string format_bytes(uint64_t bytes);  // "3.1 MiB"
 // The first line of a text, cut at `width` characters with "..." at the end.
 std::string shorten(std::string_view text, size_t width);
 
-// Columns under a header, each as wide as its widest cell; the first `left` columns and the last one
-// are aligned to the left, the rest to the right. No trailing blanks.
+// Columns under a header, each as wide as its widest cell; the first `left` columns and the last
+// one are aligned to the left, the rest to the right. No trailing blanks.
 std::string format_table(const std::vector<std::vector<std::string>>& rows, size_t left);
 
 }  // namespace quiesce::trials

@@ -8,7 +8,8 @@
 
 namespace quiesce::trials {
 
-// SplitMix64's finaliser: a bijection of 64 bits in which each input bit changes half of the output.
+// SplitMix64's finaliser: a bijection of 64 bits in which each input bit changes half of the
+// output.
 constexpr uint64_t mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -21,8 +21,7 @@ constexpr size_t kReasonWidth = 160;
 
 }  // namespace
 
-std::string progress_line(const TrialResult& trial, int64_t trials,
-                          const std::string& value_name) {
+std::string progress_line(const TrialResult& trial, int64_t trials, const std::string& value_name) {
   std::string line = absl::StrFormat("trial %*d  %s", absl::StrCat(trials).size(), trial.number,
                                      format_params(trial.params));
   if (trial.value) {

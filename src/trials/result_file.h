@@ -10,8 +10,8 @@
 
 namespace quiesce::trials {
 
-// kInvalidArgument, with the reason, when `write_result_file(path)` could not succeed now. Makes and
-// removes an empty file beside `path`; leaves `path` alone.
+// kInvalidArgument, with the reason, when `write_result_file(path)` could not succeed now. Makes
+// and removes an empty file beside `path`; leaves `path` alone.
 absl::Status check_writable(const std::string& path);
 
 // Writes `path` whole or not at all. An existing `path` that is no regular file (a pipe,

@@ -35,9 +35,8 @@ std::string StudyResult::to_table() const {
     row.push_back(trials::format_bytes(trial.peak_bytes));
     row.push_back(absl::StrFormat("%.2f", trial.seconds));
     // The first line of a reason: an out-of-memory report goes on with a table of its own.
-    row.push_back(trial.state == TrialState::kComplete
-                      ? std::string(to_string(trial.state))
-                      : trials::shorten(trial.reason, 100));
+    row.push_back(trial.state == TrialState::kComplete ? std::string(to_string(trial.state))
+                                                       : trials::shorten(trial.reason, 100));
     rows.push_back(std::move(row));
   }
   return trials::format_table(rows, 1);

@@ -19,9 +19,9 @@ class GridSampler final : public Sampler {
   absl::StatusOr<std::vector<Param>> suggest(const SearchSpace& space, uint64_t /*study_seed*/,
                                              int64_t number) const override {
     if (number < 0 || number >= space.grid_size()) {
-      return base::make_error(ErrorKind::kInvalidArgument,
-                              absl::StrCat("trial ", number, " is outside a grid of ",
-                                           space.grid_size(), " points"));
+      return base::make_error(
+          ErrorKind::kInvalidArgument,
+          absl::StrCat("trial ", number, " is outside a grid of ", space.grid_size(), " points"));
     }
     // The number in mixed radix, the last dimension being the lowest digit.
     const std::vector<Dimension>& dimensions = space.dimensions();
@@ -46,8 +46,7 @@ class RandomSampler final : public Sampler {
                                              int64_t number) const override {
     std::vector<Param> params;
     for (const Dimension& dimension : space.dimensions()) {
-      const uint64_t bits =
-          trials::hash(study_seed, static_cast<uint64_t>(number), params.size());
+      const uint64_t bits = trials::hash(study_seed, static_cast<uint64_t>(number), params.size());
       params.push_back({dimension.name, trials::random_value(dimension, bits)});
     }
     return params;

@@ -41,14 +41,14 @@ absl::Status check_grid(const Dimension& dimension) {
   for (const ParamValue& value : dimension.grid) {
     bool inside = false;
     if (const auto* integer = std::get_if<int64_t>(&value)) {
-      inside = dimension.kind == Kind::kInt && *integer >= dimension.first &&
-               *integer <= dimension.last;
+      inside =
+          dimension.kind == Kind::kInt && *integer >= dimension.first && *integer <= dimension.last;
     } else if (const auto* real = std::get_if<double>(&value)) {
       inside = *real >= dimension.low && *real <= dimension.high;
     }
     if (!inside) {
-      return invalid(dimension, absl::StrCat("has a grid value outside its range: ",
-                                             format_value(value)));
+      return invalid(dimension,
+                     absl::StrCat("has a grid value outside its range: ", format_value(value)));
     }
   }
   return absl::OkStatus();
@@ -104,7 +104,8 @@ absl::Status check_dimension(const Dimension& dimension) {
       for (const ParamValue& choice : dimension.choices) {
         const auto* real = std::get_if<double>(&choice);
         if (real != nullptr && !std::isfinite(*real)) {
-          return invalid(dimension, absl::StrFormat("has the choice %g, which is not finite", *real));
+          return invalid(dimension,
+                         absl::StrFormat("has the choice %g, which is not finite", *real));
         }
       }
       return absl::OkStatus();
@@ -150,7 +151,8 @@ Dimension make_float(Dimension::Kind kind, std::string name, double low, double 
   for (double value : options.grid) dimension.grid.emplace_back(value);
   // A range that create will refuse gets no points: they could not be computed.
   const bool is_log = kind == Dimension::Kind::kLogFloat;
-  const bool is_range = std::isfinite(low) && std::isfinite(high) && low <= high && !(is_log && low <= 0);
+  const bool is_range =
+      std::isfinite(low) && std::isfinite(high) && low <= high && !(is_log && low <= 0);
   if (!options.grid.empty() || !is_range) return dimension;
   const int points = low == high ? (options.points > 0 ? 1 : 0) : options.points;
   for (int i = 0; i < points; ++i) {
@@ -199,7 +201,8 @@ SearchSpace::SearchSpace(std::vector<Dimension> dimensions) : dimensions_(std::m
 
 absl::StatusOr<SearchSpace> SearchSpace::create(std::vector<Dimension> dimensions) {
   if (dimensions.empty()) {
-    return base::make_error(ErrorKind::kInvalidArgument, "a search space needs at least one dimension");
+    return base::make_error(ErrorKind::kInvalidArgument,
+                            "a search space needs at least one dimension");
   }
   std::set<std::string_view> names;
   for (const Dimension& dimension : dimensions) {

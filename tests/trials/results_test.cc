@@ -49,11 +49,12 @@ StudyResult sample_study() {
 }
 
 TEST(TableTest, HasALinePerTrialAndMarksTheBest) {
-  EXPECT_EQ(sample_study().to_table(),
-            "trial  learning_rate  units  val_accuracy     peak  seconds  state\n"
-            "0 *            0.001    128        0.8750  3.0 MiB     1.50  complete\n"
-            "1                 10     64             -      0 B     0.00  not a number: the objective "
-            "returned nan\n");
+  EXPECT_EQ(
+      sample_study().to_table(),
+      "trial  learning_rate  units  val_accuracy     peak  seconds  state\n"
+      "0 *            0.001    128        0.8750  3.0 MiB     1.50  complete\n"
+      "1                 10     64             -      0 B     0.00  not a number: the objective "
+      "returned nan\n");
 }
 
 TEST(TableTest, OfNoTrialsIsItsHeader) {
@@ -184,10 +185,11 @@ std::string rendered(int columns) {
 }
 
 TEST(ProgressTest, IsPlainLinesWhenPiped) {
-  EXPECT_EQ(rendered(0),
-            "trial 0  learning_rate=0.001 units=128  val_accuracy 0.8750  peak 3.0 MiB  1.5 s\n"
-            "trial 1  learning_rate=10 units=64  not a number: the objective returned nan  peak 0 B  "
-            "0.0 s\n");
+  EXPECT_EQ(
+      rendered(0),
+      "trial 0  learning_rate=0.001 units=128  val_accuracy 0.8750  peak 3.0 MiB  1.5 s\n"
+      "trial 1  learning_rate=10 units=64  not a number: the objective returned nan  peak 0 B  "
+      "0.0 s\n");
 }
 
 TEST(ProgressTest, OnATerminalTheStatusLineNeverWrapsAndIsGoneInTheEnd) {

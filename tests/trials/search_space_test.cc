@@ -68,8 +68,7 @@ TEST(GridSamplerTest, VisitsEveryCombinationOnceWithTheLastDimensionFastest) {
 }
 
 TEST(GridSamplerTest, SpacesALogRangeEvenlyAndHitsBothEnds) {
-  const SearchSpace space =
-      SearchSpace::create({LogFloat("x", 1e-4, 1e-1, {.points = 4})}).value();
+  const SearchSpace space = SearchSpace::create({LogFloat("x", 1e-4, 1e-1, {.points = 4})}).value();
   const auto sampler = grid_sampler();
   const double expected[] = {1e-4, 1e-3, 1e-2, 1e-1};
   for (int64_t i = 0; i < 4; ++i) {
@@ -137,8 +136,7 @@ TEST(HashRandomTest, LogInterpolationAgreesWithLibm) {
   for (double low : {1e-300, 1e-7, 0.5, 3.0}) {
     for (double high : {4.0, 1e5, 1e300}) {
       for (double unit : {0.0, 0.1, 0.5, 0.999}) {
-        const double expected =
-            std::exp(std::log(low) + unit * (std::log(high) - std::log(low)));
+        const double expected = std::exp(std::log(low) + unit * (std::log(high) - std::log(low)));
         EXPECT_NEAR(trials::log_interpolate(low, high, unit) / expected, 1, 1e-12)
             << low << " " << high << " " << unit;
       }
