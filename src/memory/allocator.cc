@@ -135,14 +135,15 @@ absl::Status AllocatorCore::free(BlockRecord* record, uint32_t serial, Point aft
 
 absl::StatusOr<Block> AllocatorCore::hand_out(BlockRecord* record, size_t bytes, size_t asked,
                                               AccountNode* account, const Request& request) {
-  // Relaxed, all of it: whoever gets the block from here orders it; snapshots may see a mixture.
-  record->link.store(account, std::memory_order_relaxed);
-  record->label.store(request.label, std::memory_order_relaxed);
-  record->file.store(request.where.file(), std::memory_order_relaxed);
-  record->line.store(request.where.line(), std::memory_order_relaxed);
-  record->slack.store(static_cast<uint32_t>(bytes - asked), std::memory_order_relaxed);
+  // Release, each of them, for a snapshot that still reads the life before: it then sees that the word
+  // changed. On x86 these are plain stores.
+  record->link.store(account, std::memory_order_release);
+  record->label.store(request.label, std::memory_order_release);
+  record->file.store(request.where.file(), std::memory_order_release);
+  record->line.store(request.where.line(), std::memory_order_release);
+  record->slack.store(static_cast<uint32_t>(bytes - asked), std::memory_order_release);
   const uint32_t serial = (record->word.load(std::memory_order_relaxed) >> 2) + 1;
-  record->word.store(serial << 2 | BlockRecord::kLive, std::memory_order_relaxed);
+  record->word.store(serial << 2 | BlockRecord::kLive, std::memory_order_release);
   if (hides_freed_) unhide(record->data, bytes);
   return Block{record->data, bytes, record, serial << 2 >> 2};
 }

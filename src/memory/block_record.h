@@ -21,8 +21,8 @@ using epoch::Point;
 //    compare-exchange from (its serial, live): of two frees of one block exactly one succeeds.
 // 2. Between these two only the block's user is concerned with the record; after it, whoever holds it:
 //    a free call, one magazine, one shard. They hand it on through a lock or a release store.
-// 3. The atomics other than `word` are written by that owner only; snapshots read them relaxed, and
-//    may find a name and a call site of two lives, but never a byte twice.
+// 3. The atomics other than `word` are written by that owner only. Snapshots read them as a seqlock's
+//    readers do: a life's facts count only when `word` says the same life before and after them.
 struct alignas(64) BlockRecord {
   enum State : uint32_t { kUnused = 0, kIdle = 1, kLive = 2 };
   static constexpr uint32_t kStateMask = 3;
@@ -48,13 +48,33 @@ struct alignas(64) BlockRecord {
     const uint32_t serial = word.load(std::memory_order_relaxed) & ~kStateMask;
     word.store(serial | state, std::memory_order_relaxed);
   }
+  // Of a live block, by its user, or by a snapshot. Acquire pairs with set_next: who reads the neighbour
+  // of an idle block here also sees that its life is over.
   AccountNode* account() const {
-    return static_cast<AccountNode*>(link.load(std::memory_order_relaxed));
+    return static_cast<AccountNode*>(link.load(std::memory_order_acquire));
   }
   BlockRecord* next() const {
     return static_cast<BlockRecord*>(link.load(std::memory_order_relaxed));
   }
-  void set_next(BlockRecord* next) { link.store(next, std::memory_order_relaxed); }
+  void set_next(BlockRecord* next) { link.store(next, std::memory_order_release); }
+
+  // What a live block says of itself.
+  struct Facts {
+    const AccountNode* account;
+    const char* label;
+    const char* file;
+    int32_t line;
+    uint32_t slack;
+  };
+  // False: not live, or its life ended or began while we looked.
+  bool live_facts(Facts* facts) const {
+    // Acquire pairs with the release of whoever began this life: its facts stand.
+    const uint32_t before = word.load(std::memory_order_acquire);
+    if ((before & kStateMask) != kLive) return false;
+    *facts = {account(), label.load(std::memory_order_acquire), file.load(std::memory_order_acquire),
+              line.load(std::memory_order_acquire), slack.load(std::memory_order_acquire)};
+    return word.load(std::memory_order_relaxed) == before;
+  }
   Point point() const {
     return {point_stream.load(std::memory_order_relaxed),
             point_number.load(std::memory_order_relaxed)};

@@ -105,7 +105,7 @@ absl::StatusOr<BlockRecord*> AllocatorCore::climb(Demand& demand) {
     }
 
     Pending wanted;
-    if (keeps_points_) poll_pending(/*wait=*/true, demand.exact.bytes, &wanted);
+    if (keeps_points_ && poll_pending(/*wait=*/true, demand.exact.bytes, &wanted)) continue;
     if (!wanted.point.empty() && absl::Now() < deadline) {
       // A deadline that passes is found by the next look; a lost device has no pending work.
       device_.await(wanted.point, deadline).IgnoreError();

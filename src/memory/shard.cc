@@ -155,10 +155,19 @@ void Shard::push_remote(BlockRecord* first, BlockRecord* last) {
 void Shard::drain_remote() {
   if (!has_remote()) return;
   BlockRecord* record = remote_.exchange(nullptr, std::memory_order_acquire);
+  // The list has the newest first. Turned round, so that blocks that wait for work stand in the order
+  // in which they were freed.
+  BlockRecord* oldest = nullptr;
   while (record != nullptr) {
     BlockRecord* next = record->next();
-    take_in(record);
+    record->set_next(oldest);
+    oldest = record;
     record = next;
+  }
+  while (oldest != nullptr) {
+    BlockRecord* next = oldest->next();
+    take_in(oldest);
+    oldest = next;
   }
 }
 

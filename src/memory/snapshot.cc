@@ -52,10 +52,7 @@ namespace {
 
 // What a walk through the records finds of one live block.
 struct LiveBlock {
-  const AccountNode* account;
-  const char* label;
-  const char* file;
-  int32_t line;
+  BlockRecord::Facts facts;
   uint64_t bytes;
 };
 
@@ -73,15 +70,16 @@ std::vector<MemoryHolder> group(const std::vector<LiveBlock>& blocks, Ledger& le
   std::map<const AccountNode*, std::pair<uint64_t, std::string>> names;
   std::map<Key, MemoryHolder> groups;
   for (const LiveBlock& block : blocks) {
-    auto [name, fresh] = names.try_emplace(block.account);
-    if (fresh) name->second.second = ledger.name_of(block.account, &name->second.first);
+    const BlockRecord::Facts& facts = block.facts;
+    auto [name, fresh] = names.try_emplace(facts.account);
+    if (fresh) name->second.second = ledger.name_of(facts.account, &name->second.first);
     MemoryHolder& holder =
-        groups[{name->second.first, block.label, block.file, block.line}];
+        groups[{name->second.first, facts.label, facts.file, facts.line}];
     if (holder.blocks == 0) {
       holder.session = name->second.second;
       holder.account = name->second.first;
-      holder.label = block.label;
-      holder.where = SourceLocation::current(block.file, block.line);
+      holder.label = facts.label;
+      holder.where = SourceLocation::current(facts.file, facts.line);
     }
     ++holder.blocks;
     holder.bytes += block.bytes;
@@ -101,16 +99,14 @@ std::vector<MemoryHolder> AllocatorCore::holders_of(const AccountNode* account) 
     base::SpinLockHolder holder(shard->lock());
     for (Span* span = shard->all_spans(); span != nullptr; span = span->all_next) {
       visit_blocks(*span, [&](const BlockRecord& record) {
-        if (record.state() != BlockRecord::kLive) return;
-        blocks.push_back({record.account(), record.label.load(std::memory_order_relaxed),
-                          record.file.load(std::memory_order_relaxed),
-                          record.line.load(std::memory_order_relaxed), span->block_bytes});
+        BlockRecord::Facts facts;
+        if (record.live_facts(&facts)) blocks.push_back({facts, span->block_bytes});
       });
     }
   }
   if (account != nullptr) {
     std::erase_if(blocks, [&](const LiveBlock& block) {
-      return !ledger_.is_below(block.account, account);
+      return !ledger_.is_below(block.facts.account, account);
     });
   }
   return group(blocks, ledger_);
@@ -133,18 +129,15 @@ MemorySnapshot AllocatorCore::snapshot() {
       uint64_t rest = span->bytes();
       bool has_free_block = false;
       visit_blocks(*span, [&](const BlockRecord& record) {
-        const BlockRecord::State state = record.state();
         const uint64_t bytes = span->block_bytes;
         rest -= bytes;
-        if (state == BlockRecord::kLive) {
-          const uint64_t slack =
-              std::min<uint64_t>(record.slack.load(std::memory_order_relaxed), bytes);
+        BlockRecord::Facts facts;
+        if (record.live_facts(&facts)) {
+          const uint64_t slack = std::min<uint64_t>(facts.slack, bytes);
           result.table.live += bytes - slack;
           result.table.slack += slack;
           ++result.live_blocks;
-          blocks.push_back({record.account(), record.label.load(std::memory_order_relaxed),
-                            record.file.load(std::memory_order_relaxed),
-                            record.line.load(std::memory_order_relaxed), bytes});
+          blocks.push_back({facts, bytes});
         } else if (const Point point = record.point(); !point.empty()) {
           waiting.emplace_back(point, bytes);
         } else {
