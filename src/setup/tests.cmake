@@ -1,5 +1,4 @@
-# One test program per layer, made of tests/<layer>/*_test.cc. Each test carries the label
-# `concurrency` or `sequential`; the former run again under the sanitizers.
+# One test program per layer, made of tests/<layer>/*_test.cc, so a new file needs no edit here.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
@@ -12,24 +11,16 @@ else()
   set(QUIESCE_TEST_ENVIRONMENT "QUIESCE_TEST=1")
 endif()
 
-# quiesce_test_name(NAME LABEL): sets `name` and `label` as they are registered. Under a sanitizer names
-# begin with the preset, and sequential tests can be told apart, so that ./run test can run several
-# trees at once.
-macro(quiesce_test_name test_name test_label)
-  set(name ${test_name})
-  set(label ${test_label})
-  if(QUIESCE_SANITIZE STREQUAL "thread")
-    set(name tsan.${name})
-  elseif(QUIESCE_SANITIZE)
-    set(name asan.${name})
-  endif()
-  if(QUIESCE_SANITIZE AND label STREQUAL sequential)
-    set(label sequential_sanitized)
-  endif()
-endmacro()
+# Names of sanitized tests begin with their preset, so that ./run test can run several trees at once.
+set(QUIESCE_TEST_PREFIX "")
+if(QUIESCE_SANITIZE STREQUAL "thread")
+  set(QUIESCE_TEST_PREFIX tsan.)
+elseif(QUIESCE_SANITIZE)
+  set(QUIESCE_TEST_PREFIX asan.)
+endif()
 
-# quiesce_gtest(TARGET PREFIX LABEL LIBS libraries... SOURCES files... [ENVIRONMENT variable=value])
-function(quiesce_gtest target prefix label)
+# quiesce_gtest(TARGET PREFIX LIBS libraries... SOURCES files... [ENVIRONMENT variable=value])
+function(quiesce_gtest target prefix)
   cmake_parse_arguments(ARG "" "ENVIRONMENT" "LIBS;SOURCES" ${ARGN})
   if(NOT ARG_ENVIRONMENT)
     set(ARG_ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
@@ -38,34 +29,41 @@ function(quiesce_gtest target prefix label)
   target_link_libraries(${target} PRIVATE quiesce_options ${ARG_LIBS} GTest::gtest GTest::gtest_main)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${target} PRIVATE QUIESCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  quiesce_test_name(${prefix} ${label})
-  gtest_discover_tests(${target} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 600 ENVIRONMENT ${ARG_ENVIRONMENT})
+  if(QUIESCE_SANITIZE)  # the tests themselves need no optimising, which takes half of their compiling
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+  gtest_discover_tests(${target} TEST_PREFIX "${QUIESCE_TEST_PREFIX}${prefix}."
+    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 600 ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()
 
-# quiesce_program_test(NAME LABEL COMMAND...)
-function(quiesce_program_test name label)
-  quiesce_test_name(${name} ${label})
+# quiesce_program_test(NAME COMMAND...)
+function(quiesce_program_test name)
+  set(name ${QUIESCE_TEST_PREFIX}${name})
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600
-    ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 ENVIRONMENT ${QUIESCE_TEST_ENVIRONMENT})
 endfunction()
 
-set(concurrent_layers base epoch device memory contract exec runtime trials)
+# Under a sanitizer only what several threads meet in is built: these layers, and of the others what is
+# called concurrency_test.cc. AddressSanitizer looks at the kernels as well.
+option(QUIESCE_ALL_TESTS "Build every test under sanitizers too" OFF)
+set(concurrent_layers base epoch device memory contract runtime trials)
+if(QUIESCE_SANITIZE STREQUAL "address")
+  list(APPEND concurrent_layers exec)
+endif()
 foreach(layer base epoch device memory contract graph exec runtime nn trials cli)
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${layer}/*_test.cc)
+  if(QUIESCE_SANITIZE AND NOT QUIESCE_ALL_TESTS AND NOT layer IN_LIST concurrent_layers)
+    list(FILTER tests INCLUDE REGEX "/concurrency_test\\.cc$")
+  endif()
   if(NOT tests)
     continue()
-  endif()
-  set(label sequential)
-  if(layer IN_LIST concurrent_layers)
-    set(label concurrency)
   endif()
   set(libs quiesce_${layer})
   if(layer STREQUAL contract)
     set(libs quiesce_memory)
   endif()
-  quiesce_gtest(${layer}_test ${layer} ${label} SOURCES ${tests} LIBS ${libs})
+  quiesce_gtest(${layer}_test ${layer} SOURCES ${tests} LIBS ${libs})
   if(layer STREQUAL cli AND TARGET quiesce_program)
     target_compile_definitions(cli_test PRIVATE QUIESCE_PROGRAM="$<TARGET_FILE:quiesce_program>")
     add_dependencies(cli_test quiesce_program)
@@ -93,7 +91,7 @@ if(QUIESCE_CUDA_FOUND)
   target_compile_definitions(fake_libcuda_before_12 PRIVATE QUIESCE_FAKE_BEFORE_12=1)
 
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/device/cuda/*_test.cc)
-  quiesce_gtest(device_cuda_test device.cuda sequential SOURCES ${tests} LIBS quiesce_device
+  quiesce_gtest(device_cuda_test device.cuda SOURCES ${tests} LIBS quiesce_device
     ENVIRONMENT LD_LIBRARY_PATH=${fakes})
   target_compile_definitions(device_cuda_test PRIVATE QUIESCE_FAKE_CUDA_DIR="${fakes}"
     QUIESCE_CUDA_STUB="${CUDA_cuda_driver_LIBRARY}")
@@ -115,7 +113,7 @@ foreach(test ${tests})
   if(behaviour STREQUAL dlclose)
     set(libs ${absl_libs} ${CMAKE_DL_LIBS})
   endif()
-  quiesce_gtest(lifecycle_${name} lifecycle.${behaviour} concurrency SOURCES ${test} LIBS ${libs})
+  quiesce_gtest(lifecycle_${name} lifecycle.${behaviour} SOURCES ${test} LIBS ${libs})
   target_compile_definitions(lifecycle_${name} PRIVATE QUIESCE_LIBRARY="$<TARGET_FILE:quiesce>")
   add_dependencies(lifecycle_${name} quiesce)
 endforeach()
@@ -123,10 +121,10 @@ endforeach()
 # The arrows between the layers, read from the includes; and what the library looks like from outside.
 if(NOT QUIESCE_SANITIZE)
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/layers/*_test.cc)
-  quiesce_gtest(layers_test layers sequential SOURCES ${tests})
+  quiesce_gtest(layers_test layers SOURCES ${tests})
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL Release)
-  quiesce_program_test(layers.ShippedLibrary sequential ${CMAKE_COMMAND} -DLIBRARY=$<TARGET_FILE:quiesce>
+  quiesce_program_test(layers.ShippedLibrary ${CMAKE_COMMAND} -DLIBRARY=$<TARGET_FILE:quiesce>
     -DOBJECTS=${CMAKE_BINARY_DIR}/CMakeFiles/quiesce_exec_objects.dir -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF}
     -P ${CMAKE_SOURCE_DIR}/tests/layers/shipped_library.cmake)
 endif()
@@ -139,13 +137,13 @@ if(QUIESCE_EXAMPLES)
     add_executable(example_${name} ${example})
     target_link_libraries(example_${name} PRIVATE quiesce_options quiesce)
     set_target_properties(example_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY examples OUTPUT_NAME ${name})
-    quiesce_program_test(example.${name} concurrency example_${name})
+    quiesce_program_test(example.${name} example_${name})
   endforeach()
 endif()
 
 # An outside project that finds the installed package by CMake and by pkg-config.
 if(NOT QUIESCE_SANITIZE AND EXISTS ${CMAKE_SOURCE_DIR}/tests/install/outside.cc)
-  quiesce_program_test(install.outside_project sequential ${CMAKE_COMMAND}
+  quiesce_program_test(install.outside_project ${CMAKE_COMMAND}
     -DBUILD_TREE=${CMAKE_BINARY_DIR} -DOUTSIDE=${CMAKE_SOURCE_DIR}/tests/install
     -DCXX=${CMAKE_CXX_COMPILER} -P ${CMAKE_SOURCE_DIR}/tests/install/install_test.cmake)
 endif()

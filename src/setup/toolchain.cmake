@@ -34,6 +34,11 @@ target_include_directories(quiesce_options INTERFACE ${CMAKE_SOURCE_DIR}/include
 target_compile_options(quiesce_options INTERFACE -Wall -Wextra -Werror -ffp-contract=off
   -ftls-model=initial-exec $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 
+set(QUIESCE_UNITY OFF)
+if(QUIESCE_SANITIZE)
+  set(QUIESCE_UNITY ON)
+endif()
+
 # Everything in the build is instrumented, so these go to all targets.
 if(QUIESCE_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined)
