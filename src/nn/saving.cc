@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<Tensor>> weights_from_file(const Network& network,
   for (const auto& [name, tensor] : file.tensors) {
     if (absl::StartsWith(name, kSlotPrefix)) continue;
     const bool known = std::any_of(network.weights().begin(), network.weights().end(),
-                                   [&](const Weight& weight) { return weight.key == name; });
+                                   [&key = name](const Weight& weight) { return weight.key == key; });
     if (!known) {
       return mismatch(absl::StrCat(path, " has a weight ", name, ", which the model has not"));
     }

@@ -16,7 +16,8 @@ std::string human_bytes(uint64_t bytes) {
     value /= 1024;
     ++unit;
   }
-  return absl::StrFormat(value < 10 ? "%.2f %s" : "%.1f %s", value, kUnits[unit]);
+  return value < 10 ? absl::StrFormat("%.2f %s", value, kUnits[unit])
+                    : absl::StrFormat("%.1f %s", value, kUnits[unit]);
 }
 
 std::string place(const std::string& file, int line) {

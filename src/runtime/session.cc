@@ -55,7 +55,10 @@ Session::~Session() {
   if (user_ != nullptr) user_->drop_handle();
 }
 
-std::string_view Session::name() const { return user_ == nullptr ? "" : user_->name(); }
+std::string_view Session::name() const {
+  // Not "" : name(), which would be a temporary string.
+  return user_ == nullptr ? std::string_view() : std::string_view(user_->name());
+}
 uint64_t Session::id() const { return user_ == nullptr ? 0 : user_->id(); }
 uint64_t Session::seed() const { return user_ == nullptr ? 0 : user_->seed(); }
 

@@ -27,9 +27,12 @@ function(quiesce_layer name)
   # No effects before main and none at exit (P9).
   target_compile_options(quiesce_${name}_objects PRIVATE
     $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wexit-time-destructors -Wglobal-constructors>)
-  # Sanitized builds are made to be run, not to be edited: several units are compiled as one.
-  set_target_properties(quiesce_${name}_objects PROPERTIES
-    UNITY_BUILD ${QUIESCE_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+  # Sanitized builds are made to be run, not to be edited: several units are compiled as one, except
+  # where units have local functions of one name.
+  if(QUIESCE_UNITY AND NOT name STREQUAL nn)
+    set_target_properties(quiesce_${name}_objects PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
   add_library(quiesce_${name} STATIC $<TARGET_OBJECTS:quiesce_${name}_objects>)
   target_link_libraries(quiesce_${name} PUBLIC quiesce_options ${ARG_DEPENDS} ${ARG_LIBS})
   set(QUIESCE_LAYERS ${QUIESCE_LAYERS} ${name} PARENT_SCOPE)
