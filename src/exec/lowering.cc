@@ -17,12 +17,6 @@ using graph::Node;
 using graph::Op;
 using kernels::kKernels;
 
-namespace {
-
-constexpr uint64_t kFloat = sizeof(float);
-
-}  // namespace
-
 Lowering::Lowering(const Graph& graph, int64_t batch)
     : graph_(graph),
       ir_(graph.ir()),

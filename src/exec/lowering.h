@@ -15,6 +15,8 @@
 
 namespace quiesce::exec {
 
+inline constexpr uint64_t kFloat = sizeof(float);
+
 // Turns a graph into the steps of a plan.
 //
 // 1. Nodes are lowered in their order, so an operand's step comes before its user's; a loss group

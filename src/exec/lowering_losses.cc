@@ -16,8 +16,6 @@ using kernels::kKernels;
 
 namespace {
 
-constexpr uint64_t kFloat = sizeof(float);
-
 const device::Kernel& loss_kernel(const Node& node) {
   using Kind = LossSpec::Kind;
   switch (node.loss.kind) {

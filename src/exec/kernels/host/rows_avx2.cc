@@ -25,6 +25,24 @@ inline void loop<ColumnSum>(const void* args) {
   }
 }
 
+// Gathered rows lie anywhere in a data set far larger than the caches: those to come are asked for
+// ahead of time.
+template <>
+inline void loop<FeedRows>(const void* args) {
+  constexpr uint64_t kAhead = 3;
+  constexpr uint64_t kLine = 64;
+  const FeedArgs a = *static_cast<const FeedArgs*>(args);
+  const uint64_t element = a.from == kFeedUInt8 ? 1 : a.from == kFeedInt64 ? 8 : 4;
+  for (uint64_t row = 0; row < a.row_count; ++row) {
+    if (a.rows != nullptr && row + kAhead < a.row_count) {
+      const char* next =
+          static_cast<const char*>(a.data) + a.rows[row + kAhead] * a.width * element;
+      for (uint64_t at = 0; at < a.width * element; at += kLine) __builtin_prefetch(next + at);
+    }
+    FeedRows::run(a, row);
+  }
+}
+
 }  // namespace
 
 #define QUIESCE_LOOP(name, Body) \
