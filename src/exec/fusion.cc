@@ -35,6 +35,14 @@ void mark_wanted(const Ir& ir, Fusion& fusion) {
   }
 }
 
+// Whether truth and weights of a loss are there when node `id` is lowered: inputs always are.
+bool ready(const Ir& ir, const Node& loss, int32_t id) {
+  for (int32_t operand : {loss.in[0], loss.in[2]}) {
+    if (operand >= id && ir.nodes[operand].op != Op::kInput) return false;
+  }
+  return true;
+}
+
 void group_losses(const Ir& ir, Fusion& fusion) {
   const auto count = static_cast<int32_t>(ir.nodes.size());
   for (int32_t id = 0; id < count; ++id) {
@@ -71,7 +79,9 @@ void group_losses(const Ir& ir, Fusion& fusion) {
     for (int32_t id = 0; id < count; ++id) {
       const Node& other = ir.nodes[id];
       if (!fusion.wanted[id]) continue;
-      if (other.op == Op::kSoftmax && other.in[0] == node.in[1]) take(group.softmax, id);
+      if (other.op == Op::kSoftmax && other.in[0] == node.in[1] && ready(ir, node, id)) {
+        take(group.softmax, id);
+      }
       if (other.op == Op::kCorrect && other.rule == rule && other.in[0] == node.in[0] &&
           group.softmax >= 0 && other.in[1] == group.softmax) {
         take(group.correct, id);

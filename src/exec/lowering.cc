@@ -427,9 +427,15 @@ void Lowering::run(PlanData& plan) {
   plan.batch = batch_;
   plan.feeds.resize(ir_.inputs.size());
   pin_gradients();
+  const auto is_given = [&](size_t i) {
+    return ir_.nodes[i].op == Op::kInput || ir_.nodes[i].op == Op::kVariable;
+  };
+  for (size_t i = 0; i < ir_.nodes.size(); ++i) {
+    if (fusion_.wanted[i] && is_given(i)) lower_node(static_cast<int32_t>(i));
+  }
   for (size_t i = 0; i < ir_.nodes.size(); ++i) {
     const auto id = static_cast<int32_t>(i);
-    if (!fusion_.wanted[i] || fusion_.absorbed[i]) continue;
+    if (!fusion_.wanted[i] || fusion_.absorbed[i] || is_given(i)) continue;
     if (const int32_t group = fusion_.group[i]; group >= 0) {
       if (!group_done_[group]) lower_loss(fusion_.groups[group]);
       group_done_[group] = true;

@@ -137,8 +137,8 @@ void accuracies(Report& report, const LabeledImages& data, const Tensor& x, cons
     const Logs logs = must(model.evaluate(x_test, data.y_test));
     const std::string suffix = ", batch " + std::to_string(batch);
     report.add({"training", "epoch" + suffix, seconds / epochs, "s", "", 0});
-    report.add({"training", "test accuracy after 5 epochs" + suffix, logs.at("accuracy") * 100, "%",
-                "", 0});
+    report.add(
+        {"training", "test accuracy after 5 epochs" + suffix, logs["accuracy"] * 100, "%", "", 0});
   }
 }
 

@@ -91,6 +91,42 @@ TEST(Plan, FusesATrainingStepIntoAFewKernels) {
   EXPECT_EQ(plan->kernels(), 13) << text;
 }
 
+TEST(Plan, TheOrderOfDeclarationDoesNotMatter) {
+  // Labels after the softmax; a target computed after it.
+  Machine machine = Machine::host();
+  for (const bool computed : {false, true}) {
+    GraphBuilder b("late");
+    Value x = b.input("x", Shape{3}.batched());
+    Value p = b.softmax(x);
+    Value y = computed ? b.scale(b.input("y", Shape{3}.batched()), 0.5)
+                       : b.input("y", Shape{}.batched(), DType::kInt32);
+    LossSpec spec{.kind = computed ? LossSpec::Kind::kCategoricalCrossentropy
+                                   : LossSpec::Kind::kSparseCategoricalCrossentropy};
+    b.output("loss", b.loss(spec, y, p));
+    b.output(
+        "correct",
+        b.correct(computed ? AccuracyRule::kCategorical : AccuracyRule::kSparseCategorical, y, p));
+    b.output("twice", b.add(y.valid() && computed ? y : p, p));
+    const Graph graph = b.seal().value();
+    auto plan = Plan::compile(graph, 2, *machine.device).value();
+    const std::vector<float> logits = {1, 2, 3, 3, 2, 1};
+    const std::vector<float> truth =
+        computed ? std::vector<float>{0, 0, 1, 1, 0, 0} : std::vector<float>{2, 0};
+    const std::array<Feed, 2> feeds = {Feed{logits.data(), DType::kFloat32},
+                                       Feed{truth.data(), DType::kFloat32}};
+    float loss = 0;
+    int32_t correct = 0;
+    const std::array<Fetch, 2> fetches = {Fetch{0, &loss}, Fetch{1, &correct}};
+    Bindings bindings;
+    bindings.feeds = feeds;
+    bindings.fetches = fetches;
+    Machine::ASSERT_OK(run(*plan, machine.context(), bindings));
+    EXPECT_EQ(correct, 2);
+    const double want = std::log(std::exp(1.0) + std::exp(2.0) + std::exp(3.0)) - 3;
+    EXPECT_NEAR(loss, computed ? want / 2 : want, 1e-6);
+  }
+}
+
 TEST(Plan, TemporariesShareOneBlock) {
   Machine machine = Machine::host();
   GraphBuilder b("deep");
