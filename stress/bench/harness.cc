@@ -106,24 +106,30 @@ double ns_per_operation(uint64_t operations, const std::function<void(uint64_t)>
   return (thread_cpu_seconds() - start) * 1e9 / static_cast<double>(operations);
 }
 
-double throughput(int threads, uint64_t operations_per_thread,
-                  const std::function<void(int, uint64_t)>& body) {
+Throughput measure_throughput(int threads, uint64_t operations_per_thread,
+                              const std::function<void(int, uint64_t)>& body) {
   std::atomic<int> ready{0};
   std::atomic<bool> go{false};
+  const double operations = static_cast<double>(operations_per_thread);
+  std::vector<double> per_cpu_second(static_cast<size_t>(threads));
   std::vector<std::thread> workers;
   for (int i = 0; i < threads; ++i) {
     workers.emplace_back([&, i] {
       ready.fetch_add(1);
-      while (!go.load(std::memory_order_acquire)) {
-      }
+      while (!go.load(std::memory_order_acquire)) std::this_thread::yield();
+      const double start = thread_cpu_seconds();
       body(i, operations_per_thread);
+      per_cpu_second[static_cast<size_t>(i)] = operations / (thread_cpu_seconds() - start);
     });
   }
   while (ready.load() != threads) std::this_thread::yield();
   const double start = wall_seconds();
   go.store(true, std::memory_order_release);
   for (std::thread& worker : workers) worker.join();
-  return static_cast<double>(operations_per_thread) * threads / (wall_seconds() - start);
+  Throughput result;
+  result.wall = operations * threads / (wall_seconds() - start);
+  for (double rate : per_cpu_second) result.cpu += rate;
+  return result;
 }
 
 std::vector<double> medians(const Options& options, const std::vector<Contender>& contenders) {

@@ -73,10 +73,20 @@ double wall_seconds();
 // Nanoseconds of this thread's CPU time per call of `body(n)`, which does n operations.
 double ns_per_operation(uint64_t operations, const std::function<void(uint64_t)>& body);
 
-// Operations per second of `threads` threads together, each of which calls body(thread, n) once for n
-// operations; by wall time from a common start.
-double throughput(int threads, uint64_t operations_per_thread,
-                  const std::function<void(int, uint64_t)>& body);
+// Operations per second of several threads together: by wall time from a common start, and as the sum
+// of what each thread does per second of its own CPU time. The latter means something on a busy machine
+// too, but does not see time slept in a lock.
+struct Throughput {
+  double wall = 0;
+  double cpu = 0;
+};
+// Each thread calls body(thread, n) once, for n operations.
+Throughput measure_throughput(int threads, uint64_t operations_per_thread,
+                              const std::function<void(int, uint64_t)>& body);
+inline double throughput(int threads, uint64_t operations_per_thread,
+                         const std::function<void(int, uint64_t)>& body) {
+  return measure_throughput(threads, operations_per_thread, body).wall;
+}
 
 // Keeps the compiler from dropping a value.
 template <typename T>
