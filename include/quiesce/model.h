@@ -70,7 +70,6 @@ struct EvaluateOptions {
   int64_t batch_size = 32;
   int verbose = 0;
   std::optional<Tensor> sample_weight = {};
-  std::vector<std::shared_ptr<Callback>> callbacks = {};
   ProgressSink progress = {};
   StopToken stop = {};
 };
@@ -109,10 +108,11 @@ struct LayerInfo {
 // Thread word: thread-safe. predict, evaluate, get_weights, weights, layers, summary and save may
 // run in any number of threads at once, without set-up, and give what they would give alone.
 // set_weights swaps all weights at one instant: a predict uses the old or the new ones, never some
-// of both. One user changes a model at a time: while a fit (or train_on_batch, compile, add, pop,
-// build, set_weights, load_weights) is under way, another one of these from another thread gets
-// kBusy. Beside a fit, the readers use the weights as they were after its last complete epoch (the
-// fit's own callbacks: as they are now).
+// of both. Calls that change the model (compile, add, pop, build, set_weights, load_weights,
+// train_on_batch) wait for one another, which is short; only a fit is not waited for: while it is
+// under way, they and a second fit get kBusy, but for what its own callbacks may do.
+// Beside a fit, readers see the weights as they were after its last complete epoch (the fit's own
+// callbacks: as they are now).
 //
 // Every call is one use of the session, from entry to return: a clear lets it end. After the clear,
 // calls return kStale (unless the thread works under a lease of that session), the handle holds no

@@ -34,7 +34,8 @@ ModelCore::ModelCore(std::string name, std::string path, uint64_t random_key, So
       path_(std::move(path)),
       random_key_(random_key),
       where_(where),
-      snapshot_(std::make_shared<Snapshot>()) {}
+      snapshot_(std::make_shared<Snapshot>(
+          Snapshot{std::make_shared<std::vector<NamedLayer>>(), nullptr, nullptr, nullptr})) {}
 
 ModelCore::~ModelCore() = default;
 
@@ -82,7 +83,7 @@ absl::Status ModelCore::rebuild(const exec::Context& context, std::vector<NamedL
                                 const std::optional<Shape>& input) {
   const std::shared_ptr<const Snapshot> before = snapshot();
   auto next = std::make_shared<Snapshot>();
-  next->layers = layers;
+  next->layers = std::make_shared<const std::vector<NamedLayer>>(layers);
   if (input.has_value()) {
     QUIESCE_ASSIGN_OR_RETURN(next->network, Network::make(std::move(layers), *input, path_));
     const Network& network = *next->network;
@@ -248,31 +249,46 @@ void ModelCore::reset_requests() {
 
 absl::StatusOr<Change> Change::begin(ModelCore& core, const char* what,
                                      FromCallback from_callback) {
+  return begin(core, what, from_callback, /*fit=*/false);
+}
+
+absl::StatusOr<Change> Change::begin_fit(ModelCore& core) {
+  return begin(core, "fit", kRefuse, /*fit=*/true);
+}
+
+absl::StatusOr<Change> Change::begin(ModelCore& core, const char* what, FromCallback from_callback,
+                                     bool fit) {
   base::MutexLock lock(core.mutex_);
   const std::thread::id self = std::this_thread::get_id();
+  while (core.changing_ != nullptr && !core.fitting_ && core.changer_ != self) {
+    core.changed_.wait(core.mutex_);
+  }
   if (core.changing_ == nullptr) {
     core.changing_ = what;
+    core.fitting_ = fit;
     core.changer_ = self;
     return Change(&core, /*shared=*/false);
   }
-  if (core.changer_ == self) {
-    if (from_callback == kShare) return Change(&core, /*shared=*/true);
+  if (core.changer_ != self) {
     return base::make_error(
         ErrorKind::kBusy,
-        absl::StrCat(what, " called from a callback of model \"", core.name_, "\" inside its own ",
+        absl::StrCat(what, ": model \"", core.name_, "\" is being trained by another thread's ",
                      core.changing_, "; call it when that has returned"));
   }
+  if (from_callback == kShare) return Change(&core, /*shared=*/true);
   return base::make_error(
       ErrorKind::kBusy,
-      absl::StrCat(what, ": model \"", core.name_, "\" is being changed by another thread's ",
-                   core.changing_, "; one user changes a model at a time"));
+      absl::StrCat(what, " called from a callback of model \"", core.name_, "\" inside its own ",
+                   core.changing_, "; call it when that has returned"));
 }
 
 Change::~Change() {
   if (core_ == nullptr || shared_) return;
   base::MutexLock lock(core_->mutex_);
   core_->changing_ = nullptr;
+  core_->fitting_ = false;
   core_->changer_ = std::thread::id();
+  core_->changed_.notify_all();
 }
 
 bool Change::held_here(const ModelCore& core) {

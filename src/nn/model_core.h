@@ -34,10 +34,10 @@ uint64_t mix_key(uint64_t key, uint64_t number);
 // whatever happens to the model meanwhile. Thread word: immutable, owned by counting; always let go
 // of inside a use of the session.
 struct Snapshot {
-  std::vector<NamedLayer> layers;               // also when the model is not built
-  std::shared_ptr<const Network> network;       // null: not built
-  std::shared_ptr<const DeviceBuffer> weights;  // of the network, likewise
-  std::shared_ptr<const Program> program;       // null: not built, or not compiled
+  std::shared_ptr<const std::vector<NamedLayer>> layers;  // also when the model is not built
+  std::shared_ptr<const Network> network;                 // null: not built
+  std::shared_ptr<const DeviceBuffer> weights;            // of the network, likewise
+  std::shared_ptr<const Program> program;                 // null: not built, or not compiled
 };
 
 // The weights while they are trained, and what the optimizer keeps beside them. Only whoever has
@@ -146,18 +146,22 @@ class ModelCore final : public runtime::SessionObject {
   History history_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   const char* changing_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the call that has the right
+  bool fitting_ ABSL_GUARDED_BY(mutex_) = false;            // that call is a fit
   std::thread::id changer_ ABSL_GUARDED_BY(mutex_);
+  base::CondVar changed_;  // with mutex_: nobody has the right any more
 };
 
-// The right to change a model, for the length of one call. Another thread that asks meanwhile gets
-// kBusy. A callback of a fit, on the fit's thread, shares the fit's right, if `from_callback` says
-// that the call makes sense there.
-// Owner: a local variable. Thread word: thread-bound.
+// The right to change a model, for the length of one call. Calls wait for one another, which is
+// short because they run no code of the user's; nobody waits for a fit: kBusy. A callback of a fit,
+// on the fit's thread, shares the fit's right, if `from_callback` says that the call makes sense
+// there. Owner: a local variable. Thread word: thread-bound.
 class Change {
  public:
   enum FromCallback : bool { kRefuse = false, kShare = true };
   static absl::StatusOr<Change> begin(ModelCore& core, const char* what,
                                       FromCallback from_callback);
+  // For a fit: nobody waits for it.
+  static absl::StatusOr<Change> begin_fit(ModelCore& core);
 
   Change(Change&& other) noexcept : core_(other.core_), shared_(other.shared_) {
     other.core_ = nullptr;
@@ -173,6 +177,8 @@ class Change {
 
  private:
   Change(ModelCore* core, bool shared) : core_(core), shared_(shared) {}
+  static absl::StatusOr<Change> begin(ModelCore& core, const char* what, FromCallback from_callback,
+                                      bool fit);
   ModelCore* core_;
   bool shared_;
 };

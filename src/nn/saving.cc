@@ -29,15 +29,6 @@ std::string slot_key(int slot, const Weight& weight) {
   return absl::StrCat(kSlotPrefix, slot, "/", weight.key);
 }
 
-TensorFile weights_file(const Network& network, std::vector<Tensor> values) {
-  TensorFile file;
-  file.metadata[kFormatKey] = kFormat;
-  for (size_t i = 0; i < values.size(); ++i) {
-    file.tensors.emplace_back(network.weights()[i].key, std::move(values[i]));
-  }
-  return file;
-}
-
 absl::Status check_fit(const Weight& weight, const Tensor& value, absl::string_view origin) {
   if (value.dtype() == DType::kFloat32 && value.shape() == weight.shape) return absl::OkStatus();
   return mismatch(absl::StrCat(origin, ": weight ", weight.key, " is float32",
@@ -108,19 +99,22 @@ absl::StatusOr<std::vector<Tensor>> weights_from_file(const Network& network,
   return values;
 }
 
-absl::Status save_weights(const exec::Context& context, const Snapshot& snapshot,
-                          const std::string& path) {
-  QUIESCE_ASSIGN_OR_RETURN(std::vector<Tensor> values, read_weights(context, snapshot));
-  return write_safetensors(path, weights_file(*snapshot.network, std::move(values)));
-}
-
-absl::Status save_model(const exec::Context& context, ModelCore& core, const Snapshot& snapshot,
-                        bool optimizer_state, const std::string& path) {
+absl::StatusOr<TensorFile> weights_file(const exec::Context& context, const Snapshot& snapshot) {
   TensorFile file;
   file.metadata[kFormatKey] = kFormat;
+  QUIESCE_ASSIGN_OR_RETURN(std::vector<Tensor> values, read_weights(context, snapshot));
+  for (size_t i = 0; i < values.size(); ++i) {
+    file.tensors.emplace_back(snapshot.network->weights()[i].key, std::move(values[i]));
+  }
+  return file;
+}
+
+absl::StatusOr<TensorFile> model_file(const exec::Context& context, ModelCore& core,
+                                      const Snapshot& snapshot, bool optimizer_state) {
+  TensorFile file;
   ModelDescription description;
   description.name = core.name();
-  for (const NamedLayer& named : snapshot.layers) {
+  for (const NamedLayer& named : *snapshot.layers) {
     description.layers.push_back(named.layer);
     description.layers.back().name = named.name;
   }
@@ -131,10 +125,9 @@ absl::Status save_model(const exec::Context& context, ModelCore& core, const Sna
   if (snapshot.network != nullptr) {
     const Network& network = *snapshot.network;
     description.input = network.input();
-    QUIESCE_ASSIGN_OR_RETURN(std::vector<Tensor> values, read_weights(context, snapshot));
-    file.tensors = weights_file(network, std::move(values)).tensors;
+    QUIESCE_ASSIGN_OR_RETURN(file, weights_file(context, snapshot));
     const TrainingState& training = core.training();
-    if (optimizer_state && training.slots.data() != nullptr && snapshot.program != nullptr) {
+    if (optimizer_state && training.iteration > 0 && snapshot.program != nullptr) {
       QUIESCE_ASSIGN_OR_RETURN(const StepGraph* step, snapshot.program->train(false));
       for (int slot = 0; slot < step->graph.slots(); ++slot) {
         std::vector<Tensor> pieces;
@@ -149,8 +142,9 @@ absl::Status save_model(const exec::Context& context, ModelCore& core, const Sna
       file.metadata[kIterationKey] = absl::StrCat(training.iteration);
     }
   }
+  file.metadata[kFormatKey] = kFormat;
   file.metadata[kModelKey] = to_json(description);
-  return write_safetensors(path, file);
+  return file;
 }
 
 absl::StatusOr<SavedModel> read_model(const std::string& path) {

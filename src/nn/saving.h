@@ -30,13 +30,13 @@ absl::StatusOr<std::vector<Tensor>> weights_from_file(const Network& network,
                                                       const TensorFile& file,
                                                       absl::string_view path);
 
-absl::Status save_weights(const exec::Context& context, const Snapshot& snapshot,
-                          const std::string& path);
-// The caller has the right to change the model when `optimizer_state`, which is then saved as well.
-absl::Status save_model(const exec::Context& context, ModelCore& core, const Snapshot& snapshot,
-                        bool optimizer_state, const std::string& path);
+// What a file of the weights, or of the whole model, holds. Reading optimizer state needs the right
+// to change the model.
+absl::StatusOr<TensorFile> weights_file(const exec::Context& context, const Snapshot& snapshot);
+absl::StatusOr<TensorFile> model_file(const exec::Context& context, ModelCore& core,
+                                      const Snapshot& snapshot, bool optimizer_state);
 
-// What save_model wrote, but for the weights.
+// A model's file, taken apart.
 struct SavedModel {
   ModelDescription description;
   TensorFile file;

@@ -58,7 +58,7 @@ absl::StatusOr<Entered<ModelCore>> enter(const HandlePointer& handle, const char
 absl::Status not_built(const ModelCore& core, const Snapshot& snapshot, const char* what) {
   return base::make_error(
       ErrorKind::kNotBuilt,
-      snapshot.layers.empty()
+      snapshot.layers->empty()
           ? absl::StrCat(what, ": model \"", core.name(), "\" has no layers; add some")
           : absl::StrCat(what, ": model \"", core.name(),
                          "\" is not built; give its first layer an input_shape, or call build()"));
@@ -71,8 +71,8 @@ absl::Status not_compiled(const ModelCore& core, const char* what) {
 }
 
 bool has_layers(const Snapshot& snapshot) {
-  return !snapshot.layers.empty() &&
-         !(snapshot.layers.size() == 1 && snapshot.layers[0].layer.kind == LayerKind::kInput);
+  const std::vector<NamedLayer>& layers = *snapshot.layers;
+  return !layers.empty() && !(layers.size() == 1 && layers[0].layer.kind == LayerKind::kInput);
 }
 
 // Builds a model that is not built yet for samples like those of x. The caller may change it.
@@ -85,7 +85,7 @@ absl::Status build_for(ModelCore& core, const exec::Context& context, const Tens
   if (samples.shape().rank() < 2 || samples.elements() == 0) {
     return invalid(absl::StrCat(what, ": cannot build from samples ", x.to_string()));
   }
-  return core.rebuild(context, now->layers, samples.shape().sample());
+  return core.rebuild(context, *now->layers, samples.shape().sample());
 }
 
 // The weights as a call on this thread should see them: a callback sees the steps made so far.
@@ -128,8 +128,9 @@ absl::StatusOr<HandlePointer> make_model(runtime::Use& use, std::vector<Layer> l
   const std::string name =
       asked_name.empty() ? contents.names().unique_name("sequential") : asked_name;
   const std::string path = graph::PathScope::join(use.incarnation_id(), name);
-  // Models of one name draw differently; a fresh session draws the same again.
-  const int64_t number = contents.names().next_uid(absl::StrCat("model ", path));
+  // Models of one given name draw differently; a fresh session draws the same again.
+  const int64_t number =
+      asked_name.empty() ? 0 : contents.names().next_uid(absl::StrCat("model ", asked_name));
   auto core = std::make_unique<ModelCore>(
       name, path, contents.random().key_for(absl::StrCat(path, "#", number)), where);
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, use.exec_context());
@@ -211,10 +212,10 @@ absl::Status Sequential::add(Layer layer) {
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "add", Change::kRefuse));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   const std::shared_ptr<const Snapshot> now = core->snapshot();
-  QUIESCE_RETURN_IF_ERROR(nn::check_layer(layer, now->layers.size()));
+  QUIESCE_RETURN_IF_ERROR(nn::check_layer(layer, now->layers->size()));
   QUIESCE_ASSIGN_OR_RETURN(NamedLayer named,
-                           nn::name_layer(std::move(layer), now->layers, core.contents().names()));
-  std::vector<NamedLayer> layers = now->layers;
+                           nn::name_layer(std::move(layer), *now->layers, core.contents().names()));
+  std::vector<NamedLayer> layers = *now->layers;
   layers.push_back(std::move(named));
   std::optional<Shape> input = nn::stated_input(layers);
   if (now->network != nullptr) input = now->network->input();
@@ -228,7 +229,7 @@ absl::Status Sequential::pop() {
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   if (!has_layers(*now))
     return invalid(absl::StrCat("pop: model \"", core->name(), "\" has no layers"));
-  std::vector<NamedLayer> layers = now->layers;
+  std::vector<NamedLayer> layers = *now->layers;
   layers.pop_back();
   std::optional<Shape> input = nn::stated_input(layers);
   if (input.has_value() && now->network != nullptr) input = now->network->input();
@@ -249,7 +250,7 @@ absl::Status Sequential::build(const std::vector<int64_t>& input_shape) {
                                 "\" is built for samples of shape ",
                                 now->network->input().to_string(), ", not ", input.to_string()));
   }
-  return core->rebuild(context, now->layers, input);
+  return core->rebuild(context, *now->layers, input);
 }
 
 absl::Status Sequential::compile(CompileOptions options) {
@@ -276,7 +277,7 @@ absl::StatusOr<History> Sequential::fit(const Tensor& x, const Tensor& y,
   // A callback may let go of every other handle; this one keeps the model to the end.
   Sequential self = *this;
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(self.handle_, "fit"));
-  QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "fit", Change::kRefuse));
+  QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin_fit(*core));
   QUIESCE_RETURN_IF_ERROR(nn::check_fit_options(options));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_RETURN_IF_ERROR(ready_to_train(*core, context, x, "fit"));
@@ -384,11 +385,11 @@ absl::StatusOr<std::vector<LayerInfo>> Sequential::layers() const {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "layers"));
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   std::vector<LayerInfo> infos;
-  for (size_t i = 0; i < now->layers.size(); ++i) {
-    if (now->layers[i].layer.kind == LayerKind::kInput) continue;
+  for (size_t i = 0; i < now->layers->size(); ++i) {
+    if ((*now->layers)[i].layer.kind == LayerKind::kInput) continue;
     LayerInfo info;
-    info.name = now->layers[i].name;
-    info.class_name = now->layers[i].layer.class_name();
+    info.name = (*now->layers)[i].name;
+    info.class_name = (*now->layers)[i].layer.class_name();
     if (const Network* network = now->network.get(); network != nullptr) {
       info.output_shape = to_vector(network->layer_output(i));
       for (size_t w = network->first_weight(i); w < network->first_weight(i + 1); ++w) {
@@ -413,7 +414,7 @@ absl::StatusOr<int64_t> Sequential::count_params() const {
 absl::StatusOr<std::string> Sequential::summary() const {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "summary"));
   const std::shared_ptr<const Snapshot> now = core->snapshot();
-  return nn::summarize(core->name(), now->layers, now->network.get());
+  return nn::summarize(core->name(), *now->layers, now->network.get());
 }
 
 // ---- Files --------------------------------------------------------------------------------------
@@ -421,11 +422,16 @@ absl::StatusOr<std::string> Sequential::summary() const {
 absl::Status Sequential::save(const std::string& path) const {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "save"));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
-  // Optimizer state belongs to whoever may change the model; beside another thread's fit, the file
-  // gets the model without it.
-  const absl::StatusOr<Change> change = Change::begin(*core, "save", Change::kShare);
-  QUIESCE_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> now, look(*core, context));
-  return nn::save_model(context, *core, *now, /*optimizer_state=*/change.ok(), path);
+  absl::StatusOr<nn::TensorFile> file = nn::TensorFile();
+  {
+    // Optimizer state belongs to whoever may change the model; beside another thread's fit, the
+    // file gets the model without it. The disk is not waited for under that right.
+    const absl::StatusOr<Change> change = Change::begin(*core, "save", Change::kShare);
+    QUIESCE_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> now, look(*core, context));
+    file = nn::model_file(context, *core, *now, /*optimizer_state=*/change.ok());
+  }
+  QUIESCE_RETURN_IF_ERROR(file.status());
+  return nn::write_safetensors(path, *file);
 }
 
 absl::Status Sequential::save_weights(const std::string& path) const {
@@ -433,7 +439,8 @@ absl::Status Sequential::save_weights(const std::string& path) const {
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> now, look(*core, context));
   if (now->network == nullptr) return not_built(*core, *now, "save_weights");
-  return nn::save_weights(context, *now, path);
+  QUIESCE_ASSIGN_OR_RETURN(const nn::TensorFile file, nn::weights_file(context, *now));
+  return nn::write_safetensors(path, file);
 }
 
 absl::Status Sequential::load_weights(const std::string& path) {
