@@ -1,17 +1,33 @@
 // libtorch as the training group's peer.
 
+#include <dlfcn.h>
 #include <torch/torch.h>
+
+#include <cstdio>
 
 #include "stress/bench/training_peer.h"
 
 namespace quiesce::bench {
 namespace {
 
+// Debian's libtorch takes whatever BLAS is installed. With the reference one it is ten times slower
+// than it need be, and then the comparison says nothing.
+void settle_blas() {
+  if (void* set_threads = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+    reinterpret_cast<void (*)(int)>(set_threads)(1);
+  } else {
+    std::fprintf(stderr,
+                 "bench: libtorch runs without OpenBLAS here, so its figures are far too slow; "
+                 "install libopenblas0-serial for a fair peer\n");
+  }
+}
+
 class TorchPeer : public TrainingPeer {
  public:
   TorchPeer(const uint8_t* images, const uint8_t* labels, int64_t samples)
       : hidden_(784, 128), output_(128, 10) {
     at::set_num_threads(1);
+    settle_blas();
     torch::manual_seed(1);
     // Scaled once, ahead of time: it costs the peer nothing per step.
     x_ = torch::from_blob(const_cast<uint8_t*>(images), {samples, 784}, torch::kUInt8)
