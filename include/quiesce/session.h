@@ -61,7 +61,7 @@ class QUIESCE_EXPORT Session {
                               SourceLocation where = SourceLocation::current()) const;
   // One use made of several calls: this thread is inside the session until the pin goes.
   // `doing` is static text: it names the pin in reports.
-  Pin pin(const char* doing = "Pin") const;
+  inline Pin pin(const char* doing = "Pin") const;
 
   // Clears this session, no other, and raises no generation. Anywhere, by anyone.
   absl::StatusOr<ClearReport> clear(const ClearOptions& options = {},
@@ -143,6 +143,8 @@ class QUIESCE_EXPORT Pin {
   alignas(8) unsigned char held_[96];
   How how_;
 };
+
+inline Pin Session::pin(const char* doing) const { return Pin(*this, doing); }
 
 // SessionScope: makes a session, or what a lease holds, the current one of this thread. Stack-like.
 // It must not live across a task wait or a co_await, and must end on the thread that made it, in the

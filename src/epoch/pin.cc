@@ -4,6 +4,14 @@
 
 namespace quiesce::epoch {
 
+void Pin::withdraw_failed(ThreadRecord& record, int slot) {
+  QUIESCE_FAILPOINT("epoch.pin.failed");
+  withdraw(record, slot);
+  if constexpr (!mutation::kNoBellOnFail) {
+    if (record.bell_.load(std::memory_order_seq_cst) != 0) answer(record);
+  }
+}
+
 void Pin::enter_slow(const char* what) {
   Domain& domain = incarnation_->domain();
   if (domain.forked()) return;

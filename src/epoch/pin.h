@@ -63,6 +63,8 @@ class Pin {
   void enter_counted(ThreadRecord& record);  // has the count already
   void leave_counted(ThreadRecord& record);
   static void withdraw(ThreadRecord& record, int slot);
+  // Out of line: it would cost the good case registers.
+  static void withdraw_failed(ThreadRecord& record, int slot);
   static void answer(ThreadRecord& record);
 
   Incarnation* incarnation_;
@@ -117,11 +119,7 @@ inline bool Pin::publish(ThreadRecord& record, int slot, const char* what) {
     how_ = slot;
     return true;
   }
-  QUIESCE_FAILPOINT("epoch.pin.failed");
-  withdraw(record, slot);
-  if constexpr (!mutation::kNoBellOnFail) {
-    if (record.bell_.load(std::memory_order_seq_cst) != 0) answer(record);
-  }
+  withdraw_failed(record, slot);
   return false;
 }
 

@@ -76,8 +76,6 @@ absl::StatusOr<Lease> Session::lease(std::string_view label, SourceLocation wher
   return Access::adopt(new runtime::LeaseState(user_->core(), std::move(lease)));
 }
 
-Pin Session::pin(const char* doing) const { return Pin(*this, doing); }
-
 absl::StatusOr<ClearReport> Session::clear(const ClearOptions& options, SourceLocation where) const {
   if (user_ == nullptr) return empty_session_error("Session::clear()");
   return user_->core().clear(user_, options, "Session::clear()", where);
