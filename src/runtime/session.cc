@@ -136,11 +136,13 @@ struct BarePin {
   if (local.use == nullptr && state != nullptr && session.valid() &&
       state->last_user == Access::user(session)) [[likely]] {
     auto* bare = new (held_) BarePin{epoch::Pin(*state->last, doing), state};
-    if (bare->pin) [[likely]] {
+    // A count would mean that `last` is retired and this thread in a scope on its lease: not meant here.
+    if (bare->pin && !bare->pin.counted()) [[likely]] {
       ++state->bare_pins;
       how_ = How::kBare;
       return;
     }
+    bare->~BarePin();
   }
   enter_slow(session, doing);
 }

@@ -55,7 +55,8 @@ absl::Status Use::enter(SessionUser& user, epoch::IncarnationRef& hint, const ch
   if (!hint || &hint->user() != &user) {
     QUIESCE_ASSIGN_OR_RETURN(hint, user.core().incarnation_of(user));
   }
-  while (!enter(*hint, what)) {
+  // A retired one is not meant, even where this thread's scope on a lease would let it in.
+  while (!hint->live() || !enter(*hint, what)) {
     // Cleared since: the first use after that makes the fresh incarnation (rule 27).
     QUIESCE_ASSIGN_OR_RETURN(hint, user.core().incarnation_of(user));
   }

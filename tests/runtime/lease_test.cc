@@ -155,6 +155,21 @@ TEST(Lease, OfAClearedSessionIsOnItsFreshIncarnation) {
   EXPECT_EQ(lease.label(), "x");
 }
 
+TEST(Lease, ScopeOnItLeavesTheSessionHandleOnTheFreshIncarnation) {
+  auto runtime = isolated();
+  Session trial = runtime->new_session({.name = "trial"}).value();
+  { Pin pin = trial.pin(); }
+  Lease old = trial.lease("old").value();
+  SessionScope scope(old);
+  ASSERT_TRUE(runtime->clear().ok());
+  Lease fresh = trial.lease("fresh").value();
+  EXPECT_FALSE(fresh.retired());
+  EXPECT_NE(fresh.incarnation(), old.incarnation());
+  EXPECT_EQ(runtime::Use::current("x").value().incarnation_id(), old.incarnation());
+  SessionScope inner(trial);
+  EXPECT_EQ(runtime::Use::current("x").value().incarnation_id(), fresh.incarnation());
+}
+
 TEST(Lease, OutlivesTheRuntimeObject) {
   auto runtime = isolated();
   Session trial = runtime->new_session({.name = "trial"}).value();
