@@ -49,7 +49,8 @@ struct ClearSpec {
 //
 //  1. A clear takes effect at one instant: the raising of the generation (process-wide), the marking
 //     of the state (one user), both inside the registry mutex.
-//  2. Under the registry mutex nothing allocates, drops a reference, logs or calls out (rule 21).
+//  2. Under the registry mutex nothing allocates, drops a reference, logs or calls out (rule 21), but
+//     for Retirable::units(), a plain read.
 //  3. There is no pass lock: passes run side by side and the claim decides (rule 15).
 //  4. Every retired incarnation is on the retired list, in the order of retiring, until RECLAIMED.
 //  5. After shutdown() the generation carries kClosedBit and nothing is made any more (rule 37).

@@ -137,9 +137,13 @@ void Domain::scan(Snapshot& snapshot) {
         // sees the other (rules 14a, 14b).
         const uint32_t bits =
             named->record->bell_.fetch_or(ThreadRecord::kRung, std::memory_order_seq_cst);
-        if ((bits & ThreadRecord::kRung) == 0) {
-          rang = true;
-          named->record->rung_at_[named->slot].store(steady_now(), std::memory_order_relaxed);
+        if ((bits & ThreadRecord::kRung) == 0) rang = true;
+        // For the age in reports.
+        ThreadRecord& record = *named->record;
+        const uint64_t stay =
+            record.withdrawals_[named->slot].load(std::memory_order_relaxed) + 1;
+        if (record.in_the_way_for_[named->slot].exchange(stay, std::memory_order_relaxed) != stay) {
+          record.in_the_way_since_[named->slot].store(steady_now(), std::memory_order_relaxed);
         }
       }
     }

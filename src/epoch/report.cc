@@ -119,8 +119,8 @@ Report Domain::make_report(const TicketState* ticket) {
                                  ? "pin of a thread that is gone"
                                  : (what == nullptr ? "use" : what));
         holder.thread = record->name();
-        const int64_t rung = record->rung_at_[slot].load(std::memory_order_relaxed);
-        if (rung != 0) holder.age = absl::Nanoseconds(now - rung);
+        const int64_t since = record->in_the_way_since_[slot].load(std::memory_order_relaxed);
+        if (since != 0) holder.age = absl::Nanoseconds(std::max<int64_t>(now - since, 0));
       }
     }
     for (const LeaseCopy& lease : leases) {

@@ -60,7 +60,6 @@ struct Domain::ThreadExit {
 
   static void run(void* /*state*/) {
     if (thread_state.first == nullptr) return;
-    if (thread_state.first->domain().forked()) return;
     // Keys are served in rounds; the first one is left to the keys of others.
     if (++thread_state.exit_rounds == 1) {
       arm();
@@ -69,7 +68,9 @@ struct Domain::ThreadExit {
     ThreadRecord* record = thread_state.first;
     while (record != nullptr) {
       ThreadRecord* next = record->next_of_thread_;
-      if (!record->nested()) {
+      if (record->domain().forked()) {
+        // Its locks may be held by threads that this process does not have.
+      } else if (!record->nested()) {
         record->domain().release_record(*record);
       } else {
         // Rule 10: kept until the thread is inside nothing; named as the pin of a thread that is gone.

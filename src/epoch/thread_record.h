@@ -108,7 +108,10 @@ class alignas(base::kHotAlignment) ThreadRecord {
   // does no harm.
   std::atomic<uint64_t> name_words_[2] = {};
   std::atomic<uint64_t> tenure_{0};
-  std::atomic<int64_t> rung_at_[kSlots] = {};  // steady ns, when a pass last rang for slot i
+  // Since when a pass has found slot i in its way (steady ns), and for which stay in the slot: the
+  // withdrawal counter then, plus one.
+  std::atomic<int64_t> in_the_way_since_[kSlots] = {};
+  std::atomic<uint64_t> in_the_way_for_[kSlots] = {};
   std::atomic<bool> gone_{false};              // the owner has ended and left pins behind
 };
 
