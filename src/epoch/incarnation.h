@@ -10,6 +10,7 @@
 
 #include "base/cache_line.h"
 #include "base/spin_lock.h"
+#include "epoch/mutations.h"
 #include "epoch/point.h"
 #include "epoch/retirable.h"
 
@@ -101,8 +102,8 @@ class alignas(base::kCacheLine) Incarnation {
   bool live() const {
     // seq_cst: read after a pin's publishing, in one total order with the raising of the generation,
     // the retiring and the scan of the pass (rule 2).
-    return birth_ == generation_->load(std::memory_order_seq_cst) &&
-           state_.load(std::memory_order_seq_cst) == State::kLive;
+    return (mutation::kNoGen || birth_ == generation_->load(std::memory_order_seq_cst)) &&
+           (mutation::kNoState || state_.load(std::memory_order_seq_cst) == State::kLive);
   }
 
   // Set by a clear that was asked to cancel what runs; read at batch borders (rule 33).

@@ -105,17 +105,7 @@ inline bool Pin::publish(ThreadRecord& record, int slot, const char* what) {
     record.slots_[slot].exchange(incarnation_->id_, std::memory_order_seq_cst);
   }
   QUIESCE_FAILPOINT("epoch.pin.published");
-  bool valid = true;
-  if constexpr (!mutation::kNoRevalidate) {
-    if constexpr (mutation::kNoGen) {
-      valid = incarnation_->state_.load(std::memory_order_seq_cst) == Incarnation::State::kLive;
-    } else if constexpr (mutation::kNoState) {
-      valid = incarnation_->birth_ == incarnation_->generation_->load(std::memory_order_seq_cst);
-    } else {
-      valid = incarnation_->live();
-    }
-  }
-  if (valid) {
+  if (mutation::kNoRevalidate || incarnation_->live()) {
     how_ = slot;
     return true;
   }

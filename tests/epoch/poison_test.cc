@@ -1,13 +1,15 @@
 // Native poison: contents are patterned when they are destroyed and stay readable, so that a reader
 // that should not be inside is seen without any sanitizer. The loops re-pin without pause, which is
-// what it takes to see a missing store-load barrier (the mutation NO_HEAVY is caught here).
+// what a missing store-load barrier needs to show.
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
+#include "base/cache_line.h"
 #include "tests/epoch/epoch_testing.h"
 
 namespace quiesce::epoch {
@@ -73,6 +75,9 @@ TEST_P(PoisonTest, ReaderThatRepinsWithoutPauseNeverSeesThePattern) {
   };
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> violations{0}, runs{0}, stale{0};
+  // Stores to lines that others write as well wait in the store buffer, and the publishing of a pin
+  // behind them: what makes a missing store-load barrier show.
+  std::array<base::CacheLine<std::atomic<uint64_t>>, 16> contended;
   const int readers = 2;
   std::vector<std::thread> threads;
   for (int i = 0; i < readers; ++i) {
@@ -80,6 +85,7 @@ TEST_P(PoisonTest, ReaderThatRepinsWithoutPauseNeverSeesThePattern) {
       uint64_t mine = 0, mine_stale = 0, bad = 0;
       IncarnationRef life = domain().current(*user, make).value();
       while (!stop.load(std::memory_order_relaxed)) {
+        for (auto& line : contended) line.value.store(mine, std::memory_order_relaxed);
         const Pin pin(*life, "read");
         if (!pin) {
           ++mine_stale;
@@ -98,6 +104,7 @@ TEST_P(PoisonTest, ReaderThatRepinsWithoutPauseNeverSeesThePattern) {
                    std::chrono::milliseconds(kSanitized ? 300 : 700);
   uint64_t clears = 0;
   while (std::chrono::steady_clock::now() < end && clears < 200'000) {
+    for (auto& line : contended) line.value.store(clears, std::memory_order_relaxed);
     if (++clears % 2 == 0) {
       clear_all(domain());
     } else {
