@@ -67,7 +67,7 @@ class QUIESCE_EXPORT Shape {
   absl::Span<const int64_t> dims() const { return {dims_.data(), static_cast<size_t>(rank_)}; }
 
   bool is_static() const;
-  // Product of the extents; 1 for a scalar. Needs is_static().
+  // Product of the extents; 1 for a scalar; INT64_MAX when it is larger. Needs is_static().
   int64_t elements() const;
   // Product of all extents but the last; 1 for rank 0 and 1. Needs is_static().
   int64_t rows() const;

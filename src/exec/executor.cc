@@ -5,6 +5,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/make_error.h"
 #include "base/status_macros.h"
 #include "device/device.h"
@@ -29,9 +31,12 @@ class RunBlock {
     if (block_.data == nullptr) return;
     device::Point after;
     if (!context_.device->completes_at_once()) {
-      // A stream that cannot record is lost, and then nothing runs on it any more.
       absl::StatusOr<device::Point> point = context_.stream->record();
-      if (point.ok()) after = *point;
+      if (point.ok()) {
+        after = *point;
+      } else if (!drained()) {
+        return;  // kept, charged and named in reports: better than handing it out under queued work
+      }
     }
     (void)context_.allocator->free(block_, after);
   }
@@ -50,6 +55,12 @@ class RunBlock {
   std::byte* data() const { return static_cast<std::byte*>(block_.data); }
 
  private:
+  // Whether no work is on the stream any more, after it refused to record a point.
+  bool drained() const {
+    return !context_.device->health().ok() ||
+           context_.stream->synchronize(absl::Now() + absl::Seconds(10)).ok();
+  }
+
   const Context& context_;
   memory::Block block_;
 };

@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "exec/lowering.h"
 #include "exec/plan_data.h"
+#include "graph/ir.h"
 
 namespace quiesce::exec {
 
@@ -28,6 +29,15 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::compile(const Graph& graph, in
   if (device.kind() == DeviceKind::kCuda) {
     return base::make_error(ErrorKind::kUnsupported,
                             absl::StrCat("graphs do not run on ", device.name(), " yet"));
+  }
+  for (const graph::Node& node : graph.ir().nodes) {
+    const bool dynamic = node.shape.rank() > 0 && node.shape[0] == Shape::kDynamic;
+    if ((dynamic ? node.shape.with_batch(batch) : node.shape).elements() > graph::kMaxElements) {
+      return base::make_error(
+          ErrorKind::kTooLarge,
+          absl::StrCat("graph ", graph.name(), " with a batch of ", batch, " has a value of shape ",
+                       node.shape.to_string(), ", which is larger than any device"));
+    }
   }
   QUIESCE_RETURN_IF_ERROR(base::check_cpu());
   auto data = std::make_unique<PlanData>();

@@ -163,6 +163,10 @@ Value GraphBuilder::variable(std::string_view path, const Shape& shape, bool tra
     return fail(*ir_, "variable ", piece(path), " expects static extents above zero, got ",
                 shape.to_string());
   }
+  if (shape.elements() > graph::kMaxElements) {
+    return fail(*ir_, "variable ", piece(path), " of shape ", shape.to_string(),
+                " is larger than any device");
+  }
   ir_->variables.push_back({std::string(path), shape, trainable, 0});
   Node node;
   node.op = Op::kVariable;

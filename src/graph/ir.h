@@ -92,6 +92,9 @@ struct Ir {
 // Floats between the starts of two variables are a multiple of this: 64 bytes.
 inline constexpr int64_t kVariableAlignment = 16;
 
+// No value has more: byte counts of sums of a few of them stay far below 2^63.
+inline constexpr int64_t kMaxElements = int64_t{1} << 46;
+
 // Appends the nodes that compute d(loss) / d(variables[i]); see GraphBuilder::gradients.
 absl::Status append_gradients(Ir& ir, int32_t loss, absl::Span<const int32_t> variables,
                               std::vector<int32_t>& gradients);

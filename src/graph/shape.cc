@@ -34,16 +34,23 @@ bool Shape::is_static() const {
   return true;
 }
 
-int64_t Shape::elements() const {
+namespace {
+
+int64_t product_of(absl::Span<const int64_t> dims) {
   int64_t product = 1;
-  for (int64_t dim : dims()) product *= dim;
-  return product;
+  bool overflow = false;
+  for (int64_t dim : dims) {
+    if (dim == 0) return 0;
+    overflow = overflow || __builtin_mul_overflow(product, dim, &product);
+  }
+  return overflow ? INT64_MAX : product;
 }
 
+}  // namespace
+
+int64_t Shape::elements() const { return product_of(dims()); }
 int64_t Shape::rows() const {
-  int64_t product = 1;
-  for (int i = 0; i + 1 < rank_; ++i) product *= dims_[i];
-  return product;
+  return rank_ == 0 ? 1 : product_of(dims().subspan(0, static_cast<size_t>(rank_) - 1));
 }
 
 Shape Shape::with_batch(int64_t batch) const {

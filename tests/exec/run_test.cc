@@ -378,5 +378,45 @@ TEST(Run, ReturnsItsBlockWhenItCouldNotBeAllocatedOrRun) {
   EXPECT_EQ(account.current(), 0u);
 }
 
+TEST(Run, EveryDriverCallMayFailAndNothingIsLost) {
+  Machine machine = Machine::simulated();
+  const Graph graph = mlp(true);
+  Buffers buffers(machine, graph);
+  set_weights(buffers, graph);
+  auto plan = Plan::compile(graph, 8, *machine.device).value();
+  const std::vector<uint8_t> data = bytes(8 * 20);
+  const std::vector<uint8_t> labels(8, 3);
+  const std::array<Feed, 2> feeds = {Feed{data.data(), DType::kUInt8},
+                                     Feed{labels.data(), DType::kUInt8}};
+  float loss = 0;
+  const Fetch fetch{0, &loss};
+  Bindings bindings;
+  buffers.bind(bindings);
+  bindings.feeds = feeds;
+  bindings.fetches = {&fetch, 1};
+  memory::Account account =
+      memory::Account::open(*machine.allocator, nullptr, memory::AccountLevel::kSession, "run", 0);
+  Context context = machine.context();
+  context.account = &account;
+  Machine::ASSERT_OK(run(*plan, context, bindings));  // so that the block is cached
+  machine.finish();
+  device::DriverHooks& hooks = machine.device->hooks();
+  bool failed = true;
+  int failures = 0;
+  for (uint64_t k = 1; failed; ++k) {
+    hooks.fail_at(k);
+    const absl::Status status = run(*plan, context, bindings);
+    failed = hooks.calls() >= k;
+    hooks.disarm();
+    machine.finish();
+    if (!status.ok()) {
+      ++failures;
+      EXPECT_EQ(error_kind(status), ErrorKind::kOutOfMemory) << status;
+    }
+    EXPECT_EQ(account.current(), 0u) << "call " << k;
+  }
+  EXPECT_GE(failures, plan->kernels());
+}
+
 }  // namespace
 }  // namespace quiesce::exec

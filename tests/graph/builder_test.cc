@@ -90,6 +90,16 @@ TEST(GraphBuilder, RefusesWhatCannotWork) {
   }
 }
 
+TEST(GraphBuilder, RefusesVariablesThatNoDeviceHolds) {
+  GraphBuilder b("g");
+  b.set_scope("dense");
+  b.variable("dense/kernel", {int64_t{1} << 40, int64_t{1} << 40});
+  EXPECT_EQ(
+      message(b.seal()),
+      "dense variable dense/kernel of shape [1099511627776, 1099511627776] is larger than any "
+      "device");
+}
+
 TEST(GraphBuilder, ALossBehindSoftmaxIsTakenFromItsInput) {
   for (const bool recover : {true, false}) {
     GraphBuilder b("g");

@@ -2,11 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
-
 namespace quiesce::graph {
 namespace {
 
@@ -40,25 +35,6 @@ TEST(NameTable, UidsCountFromOneApartFromNames) {
   EXPECT_EQ(names.next_uid("model"), 1);
 }
 
-TEST(NameTable, ManyThreadsGetDistinctNames) {
-  NameTable names;
-  constexpr int kThreads = 4;
-  constexpr int kNames = 500;
-  std::vector<std::vector<std::string>> got(kThreads);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < kNames; ++i) got[t].push_back(names.unique_name("dense"));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  std::set<std::string> all;
-  for (const auto& list : got) all.insert(list.begin(), list.end());
-  EXPECT_EQ(all.size(), static_cast<size_t>(kThreads * kNames));
-  EXPECT_TRUE(all.count("dense_1999"));
-  EXPECT_FALSE(all.count("dense_2000"));
-}
-
 TEST(PathScope, LevelsJoinOutermostFirst) {
   EXPECT_EQ(PathScope::current_path(1), "");
   EXPECT_EQ(PathScope::join(1, "kernel"), "kernel");
@@ -75,13 +51,6 @@ TEST(PathScope, ShowsOnlyTheLevelsOfTheSessionAskedFor) {
   EXPECT_EQ(PathScope::current_path(1), "outer/inner");
   EXPECT_EQ(PathScope::current_path(2), "other");
   EXPECT_EQ(PathScope::current_path(3), "");
-}
-
-TEST(PathScope, BelongsToItsThread) {
-  const PathScope outer(1, "outer");
-  std::string seen = "unset";
-  std::thread([&] { seen = PathScope::current_path(1); }).join();
-  EXPECT_EQ(seen, "");
 }
 
 }  // namespace

@@ -21,6 +21,13 @@ TEST(Shape, KnowsItsExtents) {
   EXPECT_EQ(Shape().to_string(), "[]");
 }
 
+TEST(Shape, ElementsDoNotOverflow) {
+  const int64_t large = int64_t{1} << 40;
+  EXPECT_EQ((Shape{large, large, 7}).elements(), INT64_MAX);
+  EXPECT_EQ((Shape{large, large, 0}).elements(), 0);
+  EXPECT_FALSE(Tensor::from(std::vector<float>{}, {large, large}).ok());
+}
+
 TEST(Tensor, TakesValuesThatFitTheShape) {
   auto tensor = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
   ASSERT_TRUE(tensor.ok());
