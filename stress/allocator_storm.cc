@@ -1,6 +1,6 @@
-// Threads that allocate, free each other's blocks, open and close sessions with quotas, trim and look,
-// on the host and on a simulated device with streams, for a given time. At the end everything has to be
-// back. Usage: allocator_storm [--seconds N] [--seed S] [--threads N]
+// Threads that allocate, free each other's blocks, open and close sessions with quotas, trim and
+// look, on the host and on a simulated device with streams, for a given time. At the end everything
+// has to be back. Usage: allocator_storm [--seconds N] [--seed S] [--threads N]
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -78,8 +78,8 @@ void work(Allocator& allocator, Exchange& exchange, Totals& totals, uint64_t see
       const uint64_t dice = random() % 100;
       if (dice < 50) {
         const size_t bytes = 1 + random() % (size_t{1} << (random() % 22));
-        const auto block =
-            allocator.allocate(bytes, {.account = &session, .stream = (*stream)->id(), .label = "storm"});
+        const auto block = allocator.allocate(
+            bytes, {.account = &session, .stream = (*stream)->id(), .label = "storm"});
         if (!block.ok()) {
           const ErrorKind kind = error_kind(block.status());
           if (kind != ErrorKind::kQuotaExceeded && kind != ErrorKind::kOutOfMemory) {
@@ -93,8 +93,9 @@ void work(Allocator& allocator, Exchange& exchange, Totals& totals, uint64_t see
           // A block in two hands would lose its mark.
           std::memcpy(block->data, &*block, std::min(bytes, sizeof(void*)));
         }
-        if (!(*stream)->fill(block->as<char>() + (inspects ? bytes - bytes % 8 : 0), 0,
-                             inspects ? bytes % 8 : bytes)
+        if (!(*stream)
+                 ->fill(block->as<char>() + (inspects ? bytes - bytes % 8 : 0), 0,
+                        inspects ? bytes % 8 : bytes)
                  .ok()) {
           fail("fill");
         }
@@ -115,7 +116,8 @@ void work(Allocator& allocator, Exchange& exchange, Totals& totals, uint64_t see
       } else if (dice < 98) {
         Exchange::Given given;
         while (exchange.take(&given)) {
-          if (!allocator.free(given.block, given.after).ok()) fail("a handed-over block was refused");
+          if (!allocator.free(given.block, given.after).ok())
+            fail("a handed-over block was refused");
         }
       } else if (dice < 99) {
         allocator.trim();
@@ -163,12 +165,13 @@ void storm(const char* name, Allocator& allocator, int threads, double seconds, 
     fail(std::string(name) + ": something is left: " + allocator.snapshot().to_string() +
          trim.to_string());
   }
-  std::printf("%-10s %llu blocks, %llu refused, %llu sessions, %llu trims; peak %llu MiB; all back\n",
-              name, static_cast<unsigned long long>(totals.blocks.load()),
-              static_cast<unsigned long long>(totals.refused.load()),
-              static_cast<unsigned long long>(totals.sessions.load()),
-              static_cast<unsigned long long>(totals.trims.load()),
-              static_cast<unsigned long long>(figures.peak_reserved / kMiB));
+  std::printf(
+      "%-10s %llu blocks, %llu refused, %llu sessions, %llu trims; peak %llu MiB; all back\n", name,
+      static_cast<unsigned long long>(totals.blocks.load()),
+      static_cast<unsigned long long>(totals.refused.load()),
+      static_cast<unsigned long long>(totals.sessions.load()),
+      static_cast<unsigned long long>(totals.trims.load()),
+      static_cast<unsigned long long>(figures.peak_reserved / kMiB));
 }
 
 int run(int argc, char** argv) {
@@ -192,8 +195,8 @@ int run(int argc, char** argv) {
   {
     auto device = device::open_host_device();
     auto allocator = Allocator::create(
-        *device, domain, {.limit = 96 * kMiB, .address_range = uint64_t{8} << 30,
-                          .magazine_bytes = 4 * kMiB});
+        *device, domain,
+        {.limit = 96 * kMiB, .address_range = uint64_t{8} << 30, .magazine_bytes = 4 * kMiB});
     if (!allocator.ok()) fail(allocator.status().ToString());
     storm("host", **allocator, threads, seconds / 2, seed);
   }

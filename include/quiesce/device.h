@@ -9,14 +9,14 @@
 
 namespace quiesce {
 
-// Where graphs run and memory lies. The host is a device too; `kSimulated` is an asynchronous device
-// without silicon (a virtual clock, a cap in bytes) on which everything above is tested.
+// Where graphs run and memory lies. The host is a device too; `kSimulated` is an asynchronous
+// device without silicon (a virtual clock, a cap in bytes) on which everything above is tested.
 enum class DeviceKind : uint8_t { kHost, kSimulated, kCuda };
 
 QUIESCE_EXPORT std::string_view device_kind_name(DeviceKind kind);
 
-// What is known of one device. An immutable value, owned by whoever holds it; unaffected by clear and
-// shutdown.
+// What is known of one device. An immutable value, owned by whoever holds it; unaffected by clear
+// and shutdown.
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::kHost;
   int index = 0;

@@ -1,6 +1,6 @@
-// What the allocator says of itself: figures, the table that adds up, holders of memory, what a trim
-// did. All of them are plain values: readable for ever, thread-compatible, unchanged by clear and
-// shutdown.
+// What the allocator says of itself: figures, the table that adds up, holders of memory, what a
+// trim did. All of them are plain values: readable for ever, thread-compatible, unchanged by clear
+// and shutdown.
 #ifndef QUIESCE_MEMORY_FIGURES_H_
 #define QUIESCE_MEMORY_FIGURES_H_
 
@@ -16,8 +16,8 @@ namespace quiesce {
 // Bytes of one account: a device, a runtime, a session, an incarnation of one.
 struct AccountFigures {
   uint64_t current = 0;  // in live blocks
-  uint64_t peak = 0;     // most there were since it was opened or reset; exact when one thread used it,
-                         // else within one credit per thread
+  uint64_t peak = 0;     // most there were since it was opened or reset; exact when one thread used
+                      // it, else within one credit per thread
   uint64_t charged = 0;  // current, and the credits that threads keep; never above the limit
   uint64_t limit = 0;    // 0: none
 };
@@ -66,9 +66,9 @@ struct QUIESCE_EXPORT MemorySnapshot {
   std::string device;
   MemoryTable table;
   uint64_t live_blocks = 0;
-  uint64_t limit = 0;                // bound on reserved; 0: none
-  uint64_t largest_cached = 0;       // largest block that the cache can give
-  uint64_t largest_satisfiable = 0;  // largest block that a request can get now, without waiting
+  uint64_t limit = 0;                 // bound on reserved; 0: none
+  uint64_t largest_cached = 0;        // largest block that the cache can give
+  uint64_t largest_satisfiable = 0;   // largest block that a request can get now, without waiting
   std::vector<MemoryHolder> holders;  // largest first
 
   // Share of the cached bytes that the largest cached block cannot use: 0 none, 1 all.

@@ -18,8 +18,8 @@
 namespace quiesce::device {
 
 // One device: its memory driver and its streams. Opened by the runtime, owned by it, outlives every
-// stream, block and session on it. Thread-safe. Nothing above may assume that work is finished when a
-// call returns, whatever the device.
+// stream, block and session on it. Thread-safe. Nothing above may assume that work is finished when
+// a call returns, whatever the device.
 class Device : public epoch::CompletionSource {
  public:
   virtual ~Device() = default;
@@ -35,12 +35,12 @@ class Device : public epoch::CompletionSource {
   virtual MemoryDriver& memory() = 0;
   virtual absl::StatusOr<std::unique_ptr<Stream>> create_stream() = 0;
 
-  // Whether every point is complete as soon as it is recorded. An allocator need not keep the points
-  // of freed blocks on such a device. Says nothing about kernels: use points all the same.
+  // Whether every point is complete as soon as it is recorded. An allocator need not keep the
+  // points of freed blocks on such a device. Says nothing about kernels: use points all the same.
   virtual bool completes_at_once() const = 0;
 
-  // Polls. A point of a stream that this device does not know is complete, so a runtime with several
-  // devices may ask each of them.
+  // Polls. A point of a stream that this device does not know is complete, so a runtime with
+  // several devices may ask each of them.
   bool is_complete(Point point) override = 0;
   // Waits for one point; kDeadline when it is not complete by `deadline`.
   virtual absl::Status await(Point point, absl::Time deadline) = 0;

@@ -20,10 +20,10 @@ class SpanSink {
 // One kernel: a name, and a body over one argument struct of plain bytes. Immutable; defined as a
 // constinit object of static storage next to its body, so that its address identifies it.
 //
-// `host` is the body; it may run on any thread, at any time between the launch and the completion of
-// the launch's point, so whatever the arguments point to must live that long. It calls nothing of this
-// library. `spans` (may be null) names the memory of the device that the body reads and writes; an
-// asynchronous device checks it, and sanitizers are told of it.
+// `host` is the body; it may run on any thread, at any time between the launch and the completion
+// of the launch's point, so whatever the arguments point to must live that long. It calls nothing
+// of this library. `spans` (may be null) names the memory of the device that the body reads and
+// writes; an asynchronous device checks it, and sanitizers are told of it.
 struct Kernel {
   const char* name;
   uint32_t args_bytes;

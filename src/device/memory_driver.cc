@@ -11,10 +11,10 @@ absl::Status check_shape(const char* call, const void* at, size_t bytes, size_t 
   if (bytes != 0 && bytes % chunk == 0 && reinterpret_cast<uintptr_t>(at) % chunk == 0) {
     return absl::OkStatus();
   }
-  return base::make_error(ErrorKind::kInvalidArgument,
-                          absl::StrCat(call, " of ", bytes, " bytes at ",
-                                       absl::Hex(reinterpret_cast<uintptr_t>(at)),
-                                       ": address and size must be multiples of ", chunk));
+  return base::make_error(
+      ErrorKind::kInvalidArgument,
+      absl::StrCat(call, " of ", bytes, " bytes at ", absl::Hex(reinterpret_cast<uintptr_t>(at)),
+                   ": address and size must be multiples of ", chunk));
 }
 
 }  // namespace

@@ -20,9 +20,11 @@ struct DriverMemory {
 // The virtual-memory driver of one device: address ranges, and physical memory put behind parts of
 // them. Owned by its Device; thread-safe.
 //
-// 1. Addresses and sizes of commit and decommit are multiples of chunk_bytes() inside one reservation.
+// 1. Addresses and sizes of commit and decommit are multiples of chunk_bytes() inside one
+// reservation.
 // 2. commit covers only parts with nothing behind them, and changes nothing when it fails.
-// 3. decommit covers only committed parts; the caller has seen every point of work on them complete.
+// 3. decommit covers only committed parts; the caller has seen every point of work on them
+// complete.
 //    When it fails the memory stays committed and the call may be repeated.
 // 4. committed_bytes() is exact: it grows with each commit and shrinks with each decommit.
 class MemoryDriver {

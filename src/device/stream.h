@@ -20,7 +20,8 @@ class Device;
 // session), which outlives no Device. Thread-safe: work given by one thread after another thread's
 // call returned runs after that thread's work; calls that overlap have no order.
 //
-// 1. id() is unique for the life of the process and never reused; streams are told apart by it only.
+// 1. id() is unique for the life of the process and never reused; streams are told apart by it
+// only.
 // 2. When a call returns, its work has been accepted, not done. Only is_complete, synchronize, or a
 //    wait by another stream say that it is done.
 // 3. Kernel arguments are copied at launch. Host memory given to copy, and whatever arguments point

@@ -23,8 +23,7 @@ absl::Status system_error(const char* call, size_t bytes, int error) {
 absl::StatusOr<void*> reserve_addresses(size_t bytes, size_t alignment) {
   const size_t wide = bytes + alignment;
   if (wide < bytes) return system_error("a reservation", bytes, ENOMEM);
-  void* range =
-      mmap(nullptr, wide, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* range = mmap(nullptr, wide, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) return system_error("a reservation", bytes, errno);
   // Cut the ends off, so that what is left is aligned.
   const uintptr_t begin = reinterpret_cast<uintptr_t>(range);
@@ -51,8 +50,8 @@ absl::Status commit_addresses(void* at, size_t bytes) {
 absl::Status decommit_addresses(void* at, size_t bytes) {
   // A fresh mapping over the old one drops the pages and their charge in one call, and merges with
   // the reservation around it.
-  void* fresh = mmap(at, bytes, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  void* fresh =
+      mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (fresh == MAP_FAILED) return system_error("to take memory back", bytes, errno);
   return absl::OkStatus();
 }

@@ -19,8 +19,8 @@ struct Point {
   friend bool operator!=(const Point& a, const Point& b) { return !(a == b); }
 };
 
-// Says whether a Point is complete. Thread-safe. A stream that the source does not know, or does not
-// know any more, has no work left: its points are complete (ids are never reused).
+// Says whether a Point is complete. Thread-safe. A stream that the source does not know, or does
+// not know any more, has no work left: its points are complete (ids are never reused).
 class CompletionSource {
  public:
   virtual bool is_complete(Point point) = 0;

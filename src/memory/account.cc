@@ -1,5 +1,7 @@
 #include "memory/account.h"
 
+#include <utility>
+
 #include "memory/allocator.h"
 #include "memory/allocator_core.h"
 
@@ -9,6 +11,7 @@ Account Account::open(Allocator& allocator, const Account* parent, AccountLevel 
                       std::string_view name, uint64_t limit) {
   Ledger& ledger = allocator.core_->ledger_;
   Account account;
+  if (ledger.core().domain_.forked()) return account;
   account.node_ = ledger.open(parent == nullptr || parent->empty() ? &ledger.root() : parent->node_,
                               level, name, limit);
   return account;
@@ -21,7 +24,8 @@ AccountLevel Account::level() const {
 
 std::string Account::name() const {
   uint64_t id = 0;
-  return node_ == nullptr ? std::string() : node_->ledger->name_of(node_, &id);
+  if (node_ == nullptr || node_->ledger->core().domain_.forked()) return {};
+  return node_->ledger->name_of(node_, &id);
 }
 
 AccountFigures Account::figures() const {
@@ -37,7 +41,9 @@ void Account::reset_peak() {
 }
 
 void Account::set_limit(uint64_t limit) {
-  if (node_ != nullptr) node_->ledger->set_limit(node_, limit);
+  if (node_ != nullptr && !node_->ledger->core().domain_.forked()) {
+    node_->ledger->set_limit(node_, limit);
+  }
 }
 
 AccountClosed Account::close() {
@@ -45,6 +51,8 @@ AccountClosed Account::close() {
   if (node_ == nullptr) return closed;
   AccountNode* node = std::exchange(node_, nullptr);
   Ledger& ledger = *node->ledger;
+  // In a forked child a lock may be held by a thread that the child does not have.
+  if (ledger.core().domain_.forked()) return closed;
   // No thread takes credit of it from here on; those that have some give it back.
   if (ledger.close(node)) return closed;
   ledger.core().recall_account(node);

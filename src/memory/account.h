@@ -26,13 +26,15 @@ struct AccountClosed {
 // A node of the ledger of one allocator: device -> runtime -> session -> incarnation. It counts the
 // bytes of the blocks that were allocated against it or an account below it, and bounds them.
 // Owned by whoever opened it; movable; the empty Account (default) may only be assigned to. Opening
-// and closing cost well under a microsecond, about 200 bytes, and no driver call. Thread-safe, but for
-// moving and closing.
+// and closing cost well under a microsecond, about 200 bytes, and no driver call. Thread-safe, but
+// for moving and closing. After clear: its owner has closed it. In a forked child: open gives the
+// empty Account, figures are zero, closing does nothing.
 //
 // 1. charged <= limit at every instant, at every level.
 // 2. charged = bytes of live blocks + credits that threads hold. A request is refused only when it
 //    would not fit with all credits recalled.
-// 3. Closing does not wait. Blocks that outlive their account stay charged to its parents, and to the
+// 3. Closing does not wait. Blocks that outlive their account stay charged to its parents, and to
+// the
 //    closed account's name in reports, until they are freed.
 class Account {
  public:
@@ -47,8 +49,9 @@ class Account {
     return *this;
   }
 
-  // An account of `allocator` under `parent`, or, when it is null, under the device's own account. An
-  // empty name means the parent's. limit 0: none. The parent stays open longer than its children.
+  // An account of `allocator` under `parent`, or, when it is null, under the device's own account.
+  // An empty name means the parent's. limit 0: none. The parent stays open longer than its
+  // children.
   static Account open(Allocator& allocator, const Account* parent, AccountLevel level,
                       std::string_view name, uint64_t limit = 0);
 

@@ -18,10 +18,13 @@
 namespace quiesce::memory {
 
 // The addresses of one allocator: one reserved range, cut into chunks, of which runs are taken and
-// given back; and the page map, which says what lies at a page. Owned by the allocator. Thread-safe.
+// given back; and the page map, which says what lies at a page. Owned by the allocator.
+// Thread-safe.
 //
-// 1. A chunk has an owner, a shard, from the moment its memory is obtained until that has been given
-//    back. Only a thread that holds the owner's lock changes the owner or the chunk's part of the map.
+// 1. A chunk has an owner, a shard, from the moment its memory is obtained until that has been
+// given
+//    back. Only a thread that holds the owner's lock changes the owner or the chunk's part of the
+//    map.
 // 2. Reading the map needs no lock: entries point to spans, which are never given back while the
 //    allocator lives.
 class AddressSpace {
@@ -55,8 +58,8 @@ class AddressSpace {
   }
   void set_owner(uint64_t first, uint64_t chunks, uint8_t shard);
 
-  // What lies at `page`, or null. Acquire pairs with the release in set_span: the span's fields are as
-  // they were when it was put there, or newer.
+  // What lies at `page`, or null. Acquire pairs with the release in set_span: the span's fields are
+  // as they were when it was put there, or newer.
   Span* span(uint64_t page) const { return map_[page].load(std::memory_order_acquire); }
   void set_span(uint64_t page, Span* span) { map_[page].store(span, std::memory_order_release); }
 

@@ -10,19 +10,18 @@
 
 namespace quiesce::memory {
 
-constinit thread_local LastCache last_cache;
-
 absl::StatusOr<std::unique_ptr<Allocator>> Allocator::create(device::Device& device,
                                                              epoch::Domain& domain,
                                                              const AllocatorOptions& options) {
   base::init_once();
   device::MemoryDriver& driver = device.memory();
   const size_t chunk = driver.chunk_bytes();
-  const size_t range = options.address_range != 0 ? options.address_range : driver.reservation_limit();
+  const size_t range =
+      options.address_range != 0 ? options.address_range : driver.reservation_limit();
   QUIESCE_ASSIGN_OR_RETURN(std::unique_ptr<AddressSpace> space,
                            AddressSpace::reserve(driver, range, std::min(range, 64 * chunk)));
-  return std::unique_ptr<Allocator>(new Allocator(
-      std::make_unique<AllocatorCore>(device, domain, options, std::move(space))));
+  return std::unique_ptr<Allocator>(
+      new Allocator(std::make_unique<AllocatorCore>(device, domain, options, std::move(space))));
 }
 
 Allocator::Allocator(std::unique_ptr<AllocatorCore> core) : core_(std::move(core)) {
@@ -39,12 +38,13 @@ absl::StatusOr<Block> Allocator::allocate(size_t bytes, const Request& request) 
   ThreadCache* cache = core.cache();
   // Zero wraps and takes the other path.
   if (cache != nullptr && bytes - 1 < kClassedBytes && request.alignment <= core.classes_.unit() &&
-      (request.alignment & (request.alignment - 1)) == 0 && !core.domain_.forked() && cache->latch().try_lock()) [[likely]] {
+      (request.alignment & (request.alignment - 1)) == 0 && !core.domain_.forked() &&
+      cache->latch().try_lock()) [[likely]] {
     const uint16_t size_class = core.classes_.class_of(bytes);
     const size_t size = core.classes_.bytes_of(size_class);
-    AccountNode* account =
-        request.account != nullptr && !request.account->empty() ? request.account->node_
-                                                                : &core.ledger_.root();
+    AccountNode* account = request.account != nullptr && !request.account->empty()
+                               ? request.account->node_
+                               : &core.ledger_.root();
     BlockRecord* record = cache->peek(size_class);
     if (record != nullptr && (!core.keeps_points_ || AllocatorCore::usable(*record, request))) {
       Credit* credit = cache->credit(account);
@@ -96,12 +96,14 @@ uint64_t Allocator::account_count() const { return core_->ledger_.accounts(); }
 uint64_t Allocator::thread_cache_count() const { return core_->cache_count(); }
 
 absl::Status AllocatorCore::free(BlockRecord* record, uint32_t serial, Point after) {
-  if (domain_.forked()) [[unlikely]] return base::forked_child_error();
+  if (domain_.forked()) [[unlikely]]
+    return base::forked_child_error();
   uint32_t word = serial << 2 | BlockRecord::kLive;
-  // Acquire and release: of two frees one wins, and it sees the record as the winner before it left it.
+  // Acquire and release: of two frees one wins, and it sees the record as the winner before it left
+  // it.
   if (!record->word.compare_exchange_strong(word, serial << 2 | BlockRecord::kIdle,
-                                            std::memory_order_acq_rel,
-                                            std::memory_order_relaxed)) [[unlikely]] {
+                                            std::memory_order_acq_rel, std::memory_order_relaxed))
+      [[unlikely]] {
     return not_live(record->data);
   }
   AccountNode* account = record->account();
@@ -135,8 +137,8 @@ absl::Status AllocatorCore::free(BlockRecord* record, uint32_t serial, Point aft
 
 absl::StatusOr<Block> AllocatorCore::hand_out(BlockRecord* record, size_t bytes, size_t asked,
                                               AccountNode* account, const Request& request) {
-  // Release, each of them, for a snapshot that still reads the life before: it then sees that the word
-  // changed. On x86 these are plain stores.
+  // Release, each of them, for a snapshot that still reads the life before: it then sees that the
+  // word changed. On x86 these are plain stores.
   record->link.store(account, std::memory_order_release);
   record->label.store(request.label, std::memory_order_release);
   record->file.store(request.where.file(), std::memory_order_release);

@@ -25,8 +25,8 @@ using epoch::Point;
 struct BlockRecord;
 class AllocatorCore;
 
-// A piece of device memory handed out by an Allocator. A plain value; it does not own: whoever holds
-// it frees it once. The null block (data == nullptr) stands for zero bytes.
+// A piece of device memory handed out by an Allocator. A plain value; it does not own: whoever
+// holds it frees it once. The null block (data == nullptr) stands for zero bytes.
 struct Block {
   void* data = nullptr;
   size_t bytes = 0;  // usable, at least what was asked for
@@ -43,8 +43,8 @@ struct Block {
 struct Request {
   // Charged and named in reports. Null: the device's own account.
   const Account* account = nullptr;
-  // Stream the block will be used on (Stream::id()); memory freed on the same stream can be had before
-  // its work is complete. 0: none, only memory on which no work is pending.
+  // Stream the block will be used on (Stream::id()); memory freed on the same stream can be had
+  // before its work is complete. 0: none, only memory on which no work is pending.
   uint64_t stream = 0;
   // Static storage, or from Allocator::intern.
   const char* label = "";
@@ -79,15 +79,17 @@ struct TrimOptions {
 };
 
 // The caching allocator of one device, shared by all sessions of a runtime. Owned by the runtime;
-// outlives all blocks, accounts and threads that used it. Thread-safe. No call waits, except allocate
-// in its last step before it fails (Request::patience). After shutdown the runtime trims it; calls go
-// on working. In a forked child every call gives kForkedChild.
+// outlives all blocks, accounts and threads that used it. Thread-safe. No call waits, except
+// allocate in its last step before it fails (Request::patience). After shutdown the runtime trims
+// it; calls go on working. In a forked child every call gives kForkedChild.
 //
 // 1. Live blocks are disjoint, aligned, and at least as large as asked for.
 // 2. Every byte obtained from the driver is in exactly one state: live, pending, cached, slack.
-// 3. A block is charged before its memory is obtained and until after it is given back; never above a
+// 3. A block is charged before its memory is obtained and until after it is given back; never above
+// a
 //    limit (account.h).
-// 4. A block freed with a point is handed out again on the point's stream at once, on another stream
+// 4. A block freed with a point is handed out again on the point's stream at once, on another
+// stream
 //    only when the point is complete, and given to the driver only when the host saw it complete.
 // 5. No driver call, callback or log is made under a shard lock; a busy shard is stepped over.
 // 6. A failed request changes nothing; the same request repeated gives the same answer.
@@ -103,12 +105,14 @@ class Allocator {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // kTooLarge (no device of this kind could serve it), kQuotaExceeded (an account's limit), kOutOfMemory
-  // (after the whole ladder), kInvalidArgument (alignment). The message of the latter two is the report.
+  // kTooLarge (no device of this kind could serve it), kQuotaExceeded (an account's limit),
+  // kOutOfMemory (after the whole ladder), kInvalidArgument (alignment). The message of the latter
+  // two is the report.
   absl::StatusOr<Block> allocate(size_t bytes, const Request& request);
 
-  // Gives a block back. `after`: the last piece of work that uses it; empty when no work is pending.
-  // kDoubleFree and kForeignPointer leave everything as it was. The null block and pointer are fine.
+  // Gives a block back. `after`: the last piece of work that uses it; empty when no work is
+  // pending. kDoubleFree and kForeignPointer leave everything as it was. The null block and pointer
+  // are fine.
   absl::Status free(const Block& block, Point after = {});
   absl::Status free(void* data, Point after = {});
 
@@ -125,9 +129,9 @@ class Allocator {
   // exactly at any time.
   MemorySnapshot snapshot();
 
-  // Called by the out-of-memory ladder, on the thread of the request and with no lock held, to reclaim
-  // what retired sessions hold. It may free and clear, and may not allocate from this allocator.
-  // Returns whether it reclaimed anything.
+  // Called by the out-of-memory ladder, on the thread of the request and with no lock held, to
+  // reclaim what retired sessions hold. It may free and clear, and may not allocate from this
+  // allocator. Returns whether it reclaimed anything.
   void set_reclaim_hook(std::function<bool(uint64_t bytes_wanted)> hook);
 
   // A copy of `label` that lives as long as the allocator. For a bounded number of labels.

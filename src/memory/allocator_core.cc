@@ -5,7 +5,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/ids.h"
 #include "base/make_error.h"
@@ -14,39 +13,6 @@
 #include "memory/sanitizer.h"
 
 namespace quiesce::memory {
-
-// The allocators that exist, for threads that end. Never destroyed.
-struct AllocatorRegistry {
-  base::Mutex mutex;
-  absl::flat_hash_map<uint64_t, AllocatorCore*> cores ABSL_GUARDED_BY(mutex);
-
-  static AllocatorRegistry& get() {
-    static AllocatorRegistry& registry = *new AllocatorRegistry;
-    return registry;
-  }
-};
-
-// What a thread's record keeps for this layer: the thread's caches, one per allocator.
-struct CachesOfThread {
-  struct Entry {
-    uint64_t allocator;
-    ThreadCache* cache;
-  };
-  std::vector<Entry> entries;
-};
-
-// The exit hook: gives back what the thread kept in allocators that still exist.
-void flush_ended_thread(void* value) {
-  last_cache = {};
-  auto* caches = static_cast<CachesOfThread*>(value);
-  AllocatorRegistry& registry = AllocatorRegistry::get();
-  for (const CachesOfThread::Entry& entry : caches->entries) {
-    base::MutexLock lock(registry.mutex);
-    auto found = registry.cores.find(entry.allocator);
-    if (found != registry.cores.end()) found->second->remove_cache(entry.cache);
-  }
-  delete caches;
-}
 
 namespace {
 
@@ -77,26 +43,14 @@ AllocatorCore::AllocatorCore(device::Device& device, epoch::Domain& domain,
   for (uint32_t i = 0; i < count; ++i) {
     shards_.push_back(std::make_unique<Shard>(*space_, classes_, static_cast<uint8_t>(i)));
   }
-  domain.set_exit_hook(epoch::ThreadSlot::kMagazines, &flush_ended_thread);
-  AllocatorRegistry& registry = AllocatorRegistry::get();
-  base::MutexLock lock(registry.mutex);
-  registry.cores[id_] = this;
+  register_for_thread_ends();
 }
 
 AllocatorCore::~AllocatorCore() {
-  {
-    AllocatorRegistry& registry = AllocatorRegistry::get();
-    base::MutexLock lock(registry.mutex);
-    registry.cores.erase(id_);
-  }
-  recall();
-  {
-    base::MutexLock lock(caches_mutex_);
-    while (caches_ != nullptr) delete std::exchange(caches_, caches_->next);
-  }
+  drop_caches();
   trim(0);
-  // Memory that is still live, pending, or that the driver would not take, goes with the address range
-  // where the driver allows it, and stays mapped where it does not.
+  // Memory that is still live, pending, or that the driver would not take, goes with the address
+  // range where the driver allows it, and stays mapped where it does not.
   for (auto& shard : shards_) {
     base::SpinLockHolder holder(shard->lock());
     for (Span* span = shard->all_spans(); span != nullptr; span = span->all_next) {
@@ -117,118 +71,8 @@ void AllocatorCore::decommit_leftovers() {
   }
 }
 
-ThreadCache* AllocatorCore::make_cache() {
-  if (ThreadCache* known = cache()) return known;
-  epoch::ThreadRecord& record = domain_.record();
-  auto* caches = static_cast<CachesOfThread*>(record.get(epoch::ThreadSlot::kMagazines));
-  if (caches == nullptr) {
-    caches = new CachesOfThread;
-    record.set(epoch::ThreadSlot::kMagazines, caches);
-  }
-  for (const CachesOfThread::Entry& entry : caches->entries) {
-    if (entry.allocator != id_) continue;
-    last_cache = {id_, entry.cache};
-    return entry.cache;
-  }
-  {
-    // Entries of allocators that are gone.
-    AllocatorRegistry& registry = AllocatorRegistry::get();
-    base::MutexLock lock(registry.mutex);
-    std::erase_if(caches->entries, [&](const CachesOfThread::Entry& entry)
-                                       ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                         return !registry.cores.contains(entry.allocator);
-                                       });
-  }
-  ThreadCache* made;
-  {
-    base::MutexLock lock(caches_mutex_);
-    made = new ThreadCache(static_cast<uint8_t>(next_home_++ % shards_.size()));
-    made->next = caches_;
-    if (caches_ != nullptr) caches_->previous = made;
-    caches_ = made;
-    ++cache_count_;
-  }
-  caches->entries.push_back({id_, made});
-  last_cache = {id_, made};
-  return made;
-}
-
-void AllocatorCore::remove_cache(ThreadCache* cache) {
-  {
-    base::MutexLock lock(caches_mutex_);
-    (cache->previous != nullptr ? cache->previous->next : caches_) = cache->next;
-    if (cache->next != nullptr) cache->next->previous = cache->previous;
-    --cache_count_;
-  }
-  // Nobody finds it any more; who found it before has left its latch.
-  flush(*cache);
-  delete cache;
-}
-
-uint64_t AllocatorCore::cache_count() {
-  base::MutexLock lock(caches_mutex_);
-  return cache_count_;
-}
-
-Shard& AllocatorCore::home() { return *shards_[make_cache()->home()]; }
-
-// ---- Magazines and credits -----------------------------------------------------------------------
-
-void AllocatorCore::flush_locked(ThreadCache& cache, uint64_t down_to) {
-  // The largest first: they hold most, and a miss costs them least.
-  for (uint16_t i = kClasses; i-- > 0 && cache.cached() > down_to;) {
-    BlockRecord* list = cache.take_all(i, classes_);
-    while (list != nullptr) {
-      // A run of blocks of one shard is one push.
-      BlockRecord* last = list;
-      while (last->next() != nullptr && last->next()->shard == list->shard) last = last->next();
-      BlockRecord* rest = last->next();
-      shards_[list->shard]->push_remote(list, last);
-      list = rest;
-    }
-  }
-}
-
-void AllocatorCore::flush(ThreadCache& cache) {
-  {
-    base::SpinLockHolder holder(cache.latch());
-    flush_locked(cache, 0);
-    cache.give_back_credits(ledger_);
-  }
-  drain_where_free();
-}
-
-void AllocatorCore::recall() {
-  base::MutexLock lock(caches_mutex_);
-  for (ThreadCache* cache = caches_; cache != nullptr; cache = cache->next) {
-    base::SpinLockHolder holder(cache->latch());
-    flush_locked(*cache, 0);
-    cache->give_back_credits(ledger_);
-  }
-}
-
-void AllocatorCore::recall_account(AccountNode* account) {
-  base::MutexLock lock(caches_mutex_);
-  for (ThreadCache* cache = caches_; cache != nullptr; cache = cache->next) {
-    base::SpinLockHolder holder(cache->latch());
-    cache->give_back_credit(account, ledger_);
-  }
-}
-
-void AllocatorCore::drain_where_free() {
-  for (auto& shard : shards_) {
-    if (!shard->has_remote() || !shard->lock().try_lock()) continue;
-    shard->drain_remote();
-    shard->lock().unlock();
-  }
-}
-
-void AllocatorCore::drain_all() {
-  for (auto& shard : shards_) {
-    base::SpinLockHolder holder(shard->lock());
-    shard->drain_remote();
-  }
-}
+// ---- Charges
+// --------------------------------------------------------------------------------------
 
 bool AllocatorCore::charge(AccountNode* account, size_t bytes, Refusal* refusal) {
   ThreadCache* cache = make_cache();
@@ -260,9 +104,9 @@ absl::StatusOr<Block> AllocatorCore::allocate_slow(size_t bytes, const Request& 
   if (bytes == 0) return Block{};
   const size_t alignment = std::max(request.alignment, classes_.unit());
   if ((request.alignment & (request.alignment - 1)) != 0 || alignment > (size_t{2} << 20)) {
-    return base::make_error(ErrorKind::kInvalidArgument,
-                            absl::StrCat("alignment ", request.alignment,
-                                         " is not a power of two up to 2 MiB"));
+    return base::make_error(
+        ErrorKind::kInvalidArgument,
+        absl::StrCat("alignment ", request.alignment, " is not a power of two up to 2 MiB"));
   }
   uint64_t most = std::min<uint64_t>(space_->bytes(), device_total_);
   if (options_.limit != 0) most = std::min(most, options_.limit);
@@ -385,9 +229,9 @@ absl::StatusOr<BlockRecord*> AllocatorCore::grow(const Search& search) {
   uint64_t reserved = reserved_.load(std::memory_order_relaxed);
   do {
     if (options_.limit != 0 && bytes > options_.limit - std::min(options_.limit, reserved)) {
-      return base::make_error(ErrorKind::kOutOfMemory,
-                              absl::StrCat(reserved, " of the limit of ", options_.limit,
-                                           " bytes are reserved"));
+      return base::make_error(
+          ErrorKind::kOutOfMemory,
+          absl::StrCat(reserved, " of the limit of ", options_.limit, " bytes are reserved"));
     }
   } while (!reserved_.compare_exchange_weak(reserved, reserved + bytes));
   const std::optional<uint64_t> first = space_->take(chunks);
@@ -396,7 +240,8 @@ absl::StatusOr<BlockRecord*> AllocatorCore::grow(const Search& search) {
     status = base::make_error(ErrorKind::kOutOfMemory,
                               absl::StrCat("no run of ", bytes, " free addresses"));
   } else {
-    status = device_.memory().commit(space_->page_address(*first * space_->pages_per_chunk()), bytes);
+    status =
+        device_.memory().commit(space_->page_address(*first * space_->pages_per_chunk()), bytes);
     if (!status.ok()) space_->give(*first, chunks);
   }
   if (!status.ok()) {
@@ -450,7 +295,8 @@ absl::Status AllocatorCore::free_slow(BlockRecord* record, size_t bytes, Account
     base::SpinLockHolder holder(cache->latch());
     if (!ledger_.tight()) {
       if (cache->cached() + bytes > options_.magazine_bytes) {
-        flush_locked(*cache, std::min(options_.magazine_bytes / 2, options_.magazine_bytes - bytes));
+        flush_locked(*cache,
+                     std::min(options_.magazine_bytes / 2, options_.magazine_bytes - bytes));
       }
       cache->put(record, record->size_class, bytes);
       kept = true;

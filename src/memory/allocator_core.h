@@ -36,11 +36,13 @@ struct Demand {
 };
 
 // The inside of Allocator: see there for the promises. Files: allocator.cc the hit path,
-// allocator_core.cc what a miss does, ladder.cc what happens when memory is out, trim.cc, snapshot.cc.
+// allocator_core.cc what a miss does, ladder.cc what happens when memory is out, trim.cc,
+// snapshot.cc.
 //
-// Locks, outermost first: driver_mutex_ (growth and trims of the ladder) -> pending_mutex_ (looks at
-// pending blocks) -> shard. caches_mutex_ -> latch -> ledger. hook_mutex_ and labels_mutex_: leaves.
-// Driver calls are made under driver_mutex_ and pending_mutex_ only, never under the others.
+// Locks, outermost first: driver_mutex_ (growth and trims of the ladder) -> pending_mutex_ (looks
+// at pending blocks) -> shard. caches_mutex_ -> latch -> ledger. hook_mutex_ and labels_mutex_:
+// leaves. Driver calls are made under driver_mutex_ and pending_mutex_ only, never under the
+// others.
 class AllocatorCore {
  public:
   AllocatorCore(device::Device& device, epoch::Domain& domain, const AllocatorOptions& options,
@@ -83,7 +85,8 @@ class AllocatorCore {
                                           : space_->span(space_->page_of(record->data))->bytes();
   }
 
-  // Calls `visit` for each carved block of a slab, for the block of a large span. Under the shard's lock.
+  // Calls `visit` for each carved block of a slab, for the block of a large span. Under the shard's
+  // lock.
   template <typename Visit>
   static void visit_blocks(const Span& span, Visit visit) {
     const Span::Kind kind = span.kind.load(std::memory_order_relaxed);
@@ -107,6 +110,10 @@ class AllocatorCore {
  private:
   friend void flush_ended_thread(void* caches);
 
+  // allocator_caches.cc
+  void register_for_thread_ends();
+  void drop_caches();
+
   // allocator_core.cc
   bool admit(Demand& demand, Refusal* refusal);
   bool charge(AccountNode* account, size_t bytes, Refusal* refusal);
@@ -114,7 +121,8 @@ class AllocatorCore {
   BlockRecord* find_in(Shard& shard, const Search& search, bool wait);
   BlockRecord* find(const Search& search, bool wait);
   static constexpr int kMagazineLooks = 8;
-  // From the own magazine: when credit, not memory, was missing, or when a point has to be asked for.
+  // From the own magazine: when credit, not memory, was missing, or when a point has to be asked
+  // for.
   BlockRecord* take_from_magazine(const Search& search);
   void drain_all();
   void drain_where_free();  // the shards whose lock nobody holds
@@ -122,7 +130,7 @@ class AllocatorCore {
   // Growth by whole chunks, and the block out of it.
   absl::StatusOr<BlockRecord*> grow(const Search& search);
   void give_to_shard(BlockRecord* record);
-  void flush_locked(ThreadCache& cache, uint64_t down_to) 
+  void flush_locked(ThreadCache& cache, uint64_t down_to)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(cache.latch());
   absl::Status free_slow(BlockRecord* record, size_t bytes, AccountNode* account);
   // Hides the bytes of a block that nobody may touch any more; not while work on it is pending.
@@ -149,7 +157,8 @@ class AllocatorCore {
   std::vector<Ledger::Held> credits();
 
   // trim.cc
-  uint64_t release_idle(uint64_t bytes, uint64_t* failed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(driver_mutex_);
+  uint64_t release_idle(uint64_t bytes, uint64_t* failed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(driver_mutex_);
 
   const uint64_t device_total_;
   std::vector<std::unique_ptr<Shard>> shards_;
@@ -171,14 +180,14 @@ class AllocatorCore {
   std::set<std::string, std::less<>> labels_ ABSL_GUARDED_BY(labels_mutex_);
 };
 
-// The cache that this thread used last, and of which allocator. Ids are never reused, so an entry of
-// an allocator that is gone is never taken for another's.
+// The cache that this thread used last, and of which allocator. Ids are never reused, so an entry
+// of an allocator that is gone is never taken for another's.
 struct LastCache {
   uint64_t allocator = 0;
   ThreadCache* cache = nullptr;
 };
-[[gnu::visibility("hidden"), gnu::tls_model("initial-exec")]] extern constinit thread_local LastCache
-    last_cache;
+[[gnu::visibility("hidden"),
+  gnu::tls_model("initial-exec")]] extern constinit thread_local LastCache last_cache;
 
 inline ThreadCache* AllocatorCore::cache() const {
   return last_cache.allocator == id_ ? last_cache.cache : nullptr;

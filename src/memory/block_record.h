@@ -13,15 +13,18 @@ namespace quiesce::memory {
 struct AccountNode;
 using epoch::Point;
 
-// What is known of one block, kept outside of the device's memory: one cache line. Records are never
-// given back to the system while the allocator lives, so that a stale Block still finds one and is
-// told so by the serial.
+// What is known of one block, kept outside of the device's memory: one cache line. Records are
+// never given back to the system while the allocator lives, so that a stale Block still finds one
+// and is told so by the serial.
 //
-// 1. `word` is serial << 2 | state. A block becomes live with a new serial, and stops being live by one
+// 1. `word` is serial << 2 | state. A block becomes live with a new serial, and stops being live by
+// one
 //    compare-exchange from (its serial, live): of two frees of one block exactly one succeeds.
-// 2. Between these two only the block's user is concerned with the record; after it, whoever holds it:
+// 2. Between these two only the block's user is concerned with the record; after it, whoever holds
+// it:
 //    a free call, one magazine, one shard. They hand it on through a lock or a release store.
-// 3. The atomics other than `word` are written by that owner only. Snapshots read them as a seqlock's
+// 3. The atomics other than `word` are written by that owner only. Snapshots read them as a
+// seqlock's
 //    readers do: a life's facts count only when `word` says the same life before and after them.
 struct alignas(64) BlockRecord {
   enum State : uint32_t { kUnused = 0, kIdle = 1, kLive = 2 };
@@ -30,11 +33,12 @@ struct alignas(64) BlockRecord {
   char* data = nullptr;
   std::atomic<uint32_t> word{kUnused};
   std::atomic<uint32_t> slack{0};  // of a live block: bytes that were not asked for
-  // The last work on this memory that may not be complete; also of a live block, which may have been
-  // handed out on the stream of that work before its end.
+  // The last work on this memory that may not be complete; also of a live block, which may have
+  // been handed out on the stream of that work before its end.
   std::atomic<uint64_t> point_stream{0};
   std::atomic<uint64_t> point_number{0};
-  std::atomic<void*> link{nullptr};  // a live block's AccountNode; an idle one's neighbour in a list
+  std::atomic<void*> link{
+      nullptr};  // a live block's AccountNode; an idle one's neighbour in a list
   std::atomic<const char*> label{""};
   std::atomic<const char*> file{""};
   std::atomic<int32_t> line{0};
@@ -48,8 +52,8 @@ struct alignas(64) BlockRecord {
     const uint32_t serial = word.load(std::memory_order_relaxed) & ~kStateMask;
     word.store(serial | state, std::memory_order_relaxed);
   }
-  // Of a live block, by its user, or by a snapshot. Acquire pairs with set_next: who reads the neighbour
-  // of an idle block here also sees that its life is over.
+  // Of a live block, by its user, or by a snapshot. Acquire pairs with set_next: who reads the
+  // neighbour of an idle block here also sees that its life is over.
   AccountNode* account() const {
     return static_cast<AccountNode*>(link.load(std::memory_order_acquire));
   }
@@ -71,8 +75,9 @@ struct alignas(64) BlockRecord {
     // Acquire pairs with the release of whoever began this life: its facts stand.
     const uint32_t before = word.load(std::memory_order_acquire);
     if ((before & kStateMask) != kLive) return false;
-    *facts = {account(), label.load(std::memory_order_acquire), file.load(std::memory_order_acquire),
-              line.load(std::memory_order_acquire), slack.load(std::memory_order_acquire)};
+    *facts = {account(), label.load(std::memory_order_acquire),
+              file.load(std::memory_order_acquire), line.load(std::memory_order_acquire),
+              slack.load(std::memory_order_acquire)};
     return word.load(std::memory_order_relaxed) == before;
   }
   Point point() const {
@@ -86,8 +91,8 @@ struct alignas(64) BlockRecord {
 };
 static_assert(sizeof(BlockRecord) == 64, "one cache line a block");
 
-// A run of pages: free, a slab of equal blocks, or one large block. Owned by a shard, whose lock guards
-// everything in it but the records; recycled, never given back while the allocator lives.
+// A run of pages: free, a slab of equal blocks, or one large block. Owned by a shard, whose lock
+// guards everything in it but the records; recycled, never given back while the allocator lives.
 struct Span {
   enum class Kind : uint8_t {
     kSpare,      // describes nothing, waits to be used
@@ -101,7 +106,7 @@ struct Span {
   std::atomic<Kind> kind{Kind::kSpare};
   uint8_t shard = 0;
   uint16_t size_class = kNoClass;
-  uint32_t blocks = 0;       // of a slab: all, carved so far, free among the carved
+  uint32_t blocks = 0;  // of a slab: all, carved so far, free among the carved
   uint32_t carved = 0;
   uint32_t free_blocks = 0;
   uint64_t first_page = 0;

@@ -1,8 +1,8 @@
 // What happens when a block is not to be had at once. Each step is followed by a fresh search:
-// LOCAL (own magazine, own shard) -> DRAIN (remote lists, completed work) -> STEAL (sibling shards) ->
-// GROW -> RECALL (all threads' magazines) -> RECLAIM (retired sessions) -> TRIM (idle chunks, for
-// growth elsewhere) -> AWAIT (work on freed blocks, just enough, to a deadline) -> the typed error.
-// ADMIT, which comes before all of them, is AllocatorCore::admit.
+// LOCAL (own magazine, own shard) -> DRAIN (remote lists, completed work) -> STEAL (sibling shards)
+// -> GROW -> RECALL (all threads' magazines) -> RECLAIM (retired sessions) -> TRIM (idle chunks,
+// for growth elsewhere) -> AWAIT (work on freed blocks, just enough, to a deadline) -> the typed
+// error. ADMIT, which comes before all of them, is AllocatorCore::admit.
 
 #include <algorithm>
 #include <thread>
@@ -52,7 +52,8 @@ absl::StatusOr<BlockRecord*> AllocatorCore::obtain(Demand& demand) {
   if (keeps_points_) poll_pending(/*wait=*/false, 0, nullptr);
   // A shard that was busy is waited for now: its lock is held for moments, and growing costs more.
   if (BlockRecord* record = find(demand.rounded, /*wait=*/true)) return record;
-  if (absl::StatusOr<BlockRecord*> record = grow(demand.rounded); record.ok()) return record;
+  absl::StatusOr<BlockRecord*> record = grow(demand.rounded);
+  if (record.ok() || error_kind(record.status()) == ErrorKind::kDeviceLost) return record;
   return climb(demand);
 }
 
@@ -101,6 +102,7 @@ absl::StatusOr<BlockRecord*> AllocatorCore::climb(Demand& demand) {
         give_to_shard(*record);
       } else {
         driver = std::move(record).status();
+        if (error_kind(driver) == ErrorKind::kDeviceLost) return driver;
       }
     }
 
@@ -196,32 +198,31 @@ bool AllocatorCore::poll_pending(bool wait, uint64_t bytes, Pending* wanted) {
 absl::Status AllocatorCore::quota_exceeded(const Demand& demand, const Refusal& refusal) {
   uint64_t id = 0;
   const std::string name = ledger_.name_of(refusal.account, &id);
-  std::string text = absl::StrCat(
-      account_level_name(refusal.level), " \"", name, "\" may use ", bytes_text(refusal.limit), ", ",
-      bytes_text(refusal.charged), " are charged, ", bytes_text(demand.exact.bytes), " for \"",
-      demand.request->label, "\" (", demand.request->where.base_name(), ":",
-      demand.request->where.line(), ") do not fit");
+  std::string text = absl::StrCat(account_level_name(refusal.level), " \"", name, "\" may use ",
+                                  bytes_text(refusal.limit), ", ", bytes_text(refusal.charged),
+                                  " are charged, ", bytes_text(demand.exact.bytes), " for \"",
+                                  demand.request->label, "\" (", demand.request->where.base_name(),
+                                  ":", demand.request->where.line(), ") do not fit");
   const std::vector<MemoryHolder> holders = holders_of(refusal.account);
   for (size_t i = 0; i < std::min<size_t>(holders.size(), 5); ++i) {
     absl::StrAppend(&text, "\n  ", bytes_text(holders[i].bytes), " in ", holders[i].blocks,
                     " blocks \"", holders[i].label, "\" of ", holders[i].session, " (",
                     holders[i].where.base_name(), ":", holders[i].where.line(), ")");
   }
-  absl::StrAppend(&text, "\n  way out: ",
-                  demand.exact.bytes > refusal.limit
-                      ? absl::StrCat("this needs a limit of at least ",
-                                     bytes_text(demand.exact.bytes))
-                      : "free some of these, or raise the limit");
+  absl::StrAppend(
+      &text, "\n  way out: ",
+      demand.exact.bytes > refusal.limit
+          ? absl::StrCat("this needs a limit of at least ", bytes_text(demand.exact.bytes))
+          : "free some of these, or raise the limit");
   return base::make_error(ErrorKind::kQuotaExceeded, text);
 }
 
 absl::Status AllocatorCore::out_of_memory(const Demand& demand, const absl::Status& driver) {
   const MemorySnapshot now = snapshot();
-  std::string text = absl::StrCat(device_.name(), " has no ", bytes_text(demand.exact.bytes),
-                                  " for \"", demand.request->label, "\" (",
-                                  demand.request->where.base_name(), ":",
-                                  demand.request->where.line(), "): ", driver.message(), "\n",
-                                  now.to_string());
+  std::string text =
+      absl::StrCat(device_.name(), " has no ", bytes_text(demand.exact.bytes), " for \"",
+                   demand.request->label, "\" (", demand.request->where.base_name(), ":",
+                   demand.request->where.line(), "): ", driver.message(), "\n", now.to_string());
   std::string hint;
   if (now.table.pending >= demand.exact.bytes) {
     hint = absl::StrCat(bytes_text(now.table.pending),

@@ -98,9 +98,9 @@ void Ledger::set_bounds(AccountNode* account) {
     limit = std::min(limit, limit_of(node));
   }
   const uint64_t bound =
-      limit == kNoLimit ? largest_credit_
-                        : std::clamp(limit / 16, std::min(kCreditQuantum, largest_credit_),
-                                     largest_credit_);
+      limit == kNoLimit
+          ? largest_credit_
+          : std::clamp(limit / 16, std::min(kCreditQuantum, largest_credit_), largest_credit_);
   account->credit_bound.store(bound, std::memory_order_relaxed);
   for (AccountNode* child = account->first_child; child != nullptr; child = child->next_sibling) {
     set_bounds(child);
@@ -281,8 +281,8 @@ AccountFigures Ledger::figures(const AccountNode* account, const std::vector<Hel
     low += held.low;
   }
   figures.current = figures.charged - std::min(figures.charged, ready);
-  figures.peak = std::max({account->peak, figures.current,
-                           figures.charged - std::min(figures.charged, low)});
+  figures.peak =
+      std::max({account->peak, figures.current, figures.charged - std::min(figures.charged, low)});
   return figures;
 }
 

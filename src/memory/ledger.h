@@ -18,8 +18,9 @@ namespace quiesce::memory {
 class AllocatorCore;
 class Ledger;
 
-// A node of the ledger. Kept in a pool that lives as long as the ledger, so that a snapshot may look
-// at a node that has just been closed. The ledger's lock guards everything but the atomics' reading.
+// A node of the ledger. Kept in a pool that lives as long as the ledger, so that a snapshot may
+// look at a node that has just been closed. The ledger's lock guards everything but the atomics'
+// reading.
 struct AccountNode {
   Ledger* ledger = nullptr;
   AccountNode* parent = nullptr;
@@ -43,8 +44,8 @@ struct AccountNode {
   std::atomic<uint64_t> credit_bound{0};
 };
 
-// Credit of one thread on one account: bytes that are charged and not in a live block. Written by its
-// thread under its latch; read by anyone.
+// Credit of one thread on one account: bytes that are charged and not in a live block. Written by
+// its thread under its latch; read by anyone.
 struct Credit {
   std::atomic<AccountNode*> account{nullptr};
   std::atomic<uint64_t> bytes{0};
@@ -61,14 +62,15 @@ struct Refusal {
   uint64_t charged = 0;
 };
 
-// The accounts of one allocator. Owned by it. Thread-safe; one lock, a leaf, held for a walk from an
-// account to the root.
+// The accounts of one allocator. Owned by it. Thread-safe; one lock, a leaf, held for a walk from
+// an account to the root.
 //
 // 1. charged <= limit at every level at every instant (a limit lowered below what is charged counts
 //    from the next charge): all levels are checked before one of them is changed, so no charge is
 //    undone, and none is refused because of another one that will be.
 // 2. charged of an account = live blocks and credits on it and below it.
-// 3. A node goes back to the pool when it is closed, nothing is charged to it, no thread has credit of
+// 3. A node goes back to the pool when it is closed, nothing is charged to it, no thread has credit
+// of
 //    it and it has no child.
 class Ledger {
  public:
@@ -83,14 +85,14 @@ class Ledger {
   AllocatorCore& core() { return core_; }
 
   AccountNode* open(AccountNode* parent, AccountLevel level, std::string_view name, uint64_t limit);
-  // No thread takes credit of the account any more. True when it could be taken out at once; otherwise
-  // it stays at least until release(), and as long as something is charged to it.
+  // No thread takes credit of the account any more. True when it could be taken out at once;
+  // otherwise it stays at least until release(), and as long as something is charged to it.
   bool close(AccountNode* account);
   void release(AccountNode* account);
   void set_limit(AccountNode* account, uint64_t limit);
 
-  // Gives `credit`, which is on an account, at least `bytes` more than it has to live blocks: charges
-  // `bytes`, and up to a quantum more if that fits. False: refused, nothing changed.
+  // Gives `credit`, which is on an account, at least `bytes` more than it has to live blocks:
+  // charges `bytes`, and up to a quantum more if that fits. False: refused, nothing changed.
   bool draw(Credit& credit, uint64_t bytes, Refusal* refusal);
   // Puts `credit`, which is empty, on `account`. False when the account is closed.
   bool attach(Credit& credit, AccountNode* account);
@@ -119,8 +121,8 @@ class Ledger {
 
   uint64_t accounts() const;
   bool is_below(const AccountNode* account, const AccountNode* ancestor);
-  // "trial-17", or "trial-17 (closed)", and the account's id; an empty name and 0 when the node is not
-  // in use any more.
+  // "trial-17", or "trial-17 (closed)", and the account's id; an empty name and 0 when the node is
+  // not in use any more.
   std::string name_of(const AccountNode* account, uint64_t* id);
 
  private:

@@ -37,8 +37,8 @@ class PageHeap {
   void give(Span* span);
   // Pages that belong to the shard from now on. Needs spares.
   void add(uint64_t first_page, uint64_t pages);
-  // A span of kReleasing with up to `chunks` whole chunks, from the free span that has most. Null: no
-  // free span has one. Needs spares.
+  // A span of kReleasing with up to `chunks` whole chunks, from the free span that has most. Null:
+  // no free span has one. Needs spares.
   Span* take_chunks(uint64_t chunks);
   // Takes a span's pages out of the shard.
   void remove(Span* span);

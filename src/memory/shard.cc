@@ -146,8 +146,8 @@ void Shard::push_remote(BlockRecord* first, BlockRecord* last) {
   BlockRecord* head = remote_.load(std::memory_order_relaxed);
   do {
     last->set_next(head);
-    // Release pairs with the acquire in drain_remote: what the freeing thread did to the block and its
-    // record happens before whoever gets it next.
+    // Release pairs with the acquire in drain_remote: what the freeing thread did to the block and
+    // its record happens before whoever gets it next.
   } while (!remote_.compare_exchange_weak(head, first, std::memory_order_release,
                                           std::memory_order_relaxed));
 }
@@ -155,8 +155,8 @@ void Shard::push_remote(BlockRecord* first, BlockRecord* last) {
 void Shard::drain_remote() {
   if (!has_remote()) return;
   BlockRecord* record = remote_.exchange(nullptr, std::memory_order_acquire);
-  // The list has the newest first. Turned round, so that blocks that wait for work stand in the order
-  // in which they were freed.
+  // The list has the newest first. Turned round, so that blocks that wait for work stand in the
+  // order in which they were freed.
   BlockRecord* oldest = nullptr;
   while (record != nullptr) {
     BlockRecord* next = record->next();

@@ -25,17 +25,19 @@ struct Found {
 
 // What a request looks for.
 struct Search {
-  size_t bytes = 0;         // of the block, rounded
+  size_t bytes = 0;  // of the block, rounded
   uint16_t size_class = kNoClass;
   size_t alignment = 1;
   uint64_t stream = 0;
 };
 
-// One lock's worth of the allocator: chunks, the spans and slabs in them, blocks that wait for device
-// work, and the list on which other threads put blocks they free. Owned by the allocator. Thread-safe.
+// One lock's worth of the allocator: chunks, the spans and slabs in them, blocks that wait for
+// device work, and the list on which other threads put blocks they free. Owned by the allocator.
+// Thread-safe.
 //
 // 1. Every page of a chunk that this shard owns is in exactly one span of `all_`.
-// 2. A block's record is live, or in a slab's free list, the pending list, the remote list, a magazine,
+// 2. A block's record is live, or in a slab's free list, the pending list, the remote list, a
+// magazine,
 //    or in the hands of the thread that is just freeing or handing it out.
 // 3. Under the lock nothing allocates, calls the driver, calls back or logs.
 // 4. A free span holds no byte that device work may still touch: the host has seen every point.
@@ -104,7 +106,8 @@ class alignas(base::kHotAlignment) Shard {
   base::SpinLock lock_;
   PageHeap heap_ ABSL_GUARDED_BY(lock_);
   Bin bins_[kClasses] ABSL_GUARDED_BY(lock_);
-  // Records of slabs that were dissolved, by class, linked by their first ones; kept for the next slab.
+  // Records of slabs that were dissolved, by class, linked by their first ones; kept for the next
+  // slab.
   BlockRecord* spare_records_[kClasses] ABSL_GUARDED_BY(lock_) = {};
   BlockRecord* pending_first_ ABSL_GUARDED_BY(lock_) = nullptr;
   BlockRecord* pending_last_ ABSL_GUARDED_BY(lock_) = nullptr;

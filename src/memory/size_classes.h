@@ -16,8 +16,8 @@ inline constexpr uint16_t kClasses = 160;
 // The class of blocks that have none: runs of pages cut to measure.
 inline constexpr uint16_t kNoClass = 0xFFFF;
 
-// Steps of sizes: multiples of one unit up to eight units, then eight steps per doubling, so rounding
-// wastes at most an eighth.
+// Steps of sizes: multiples of one unit up to eight units, then eight steps per doubling, so
+// rounding wastes at most an eighth.
 constexpr uint32_t step_of(uint64_t units) {
   if (units <= 8) return static_cast<uint32_t>(units == 0 ? 0 : units - 1);
   const uint32_t log = 63u - static_cast<uint32_t>(std::countl_zero(units - 1));

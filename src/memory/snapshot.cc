@@ -16,9 +16,8 @@ double MemorySnapshot::fragmentation() const {
 
 std::string MemorySnapshot::to_string() const {
   std::string text = absl::StrFormat(
-      "%s: live %d + pending %d + cached %d + slack %d + outside %d = total %d - free %d\n",
-      device, table.live, table.pending, table.cached, table.slack, table.outside, table.total,
-      table.free);
+      "%s: live %d + pending %d + cached %d + slack %d + outside %d = total %d - free %d\n", device,
+      table.live, table.pending, table.cached, table.slack, table.outside, table.total, table.free);
   absl::StrAppendFormat(&text,
                         "  largest cached %d, largest satisfiable %d, fragmentation %.0f %%%s\n",
                         largest_cached, largest_satisfiable, 100 * fragmentation(),
@@ -73,8 +72,7 @@ std::vector<MemoryHolder> group(const std::vector<LiveBlock>& blocks, Ledger& le
     const BlockRecord::Facts& facts = block.facts;
     auto [name, fresh] = names.try_emplace(facts.account);
     if (fresh) name->second.second = ledger.name_of(facts.account, &name->second.first);
-    MemoryHolder& holder =
-        groups[{name->second.first, facts.label, facts.file, facts.line}];
+    MemoryHolder& holder = groups[{name->second.first, facts.label, facts.file, facts.line}];
     if (holder.blocks == 0) {
       holder.session = name->second.second;
       holder.account = name->second.first;
@@ -115,6 +113,7 @@ std::vector<MemoryHolder> AllocatorCore::holders_of(const AccountNode* account) 
 MemorySnapshot AllocatorCore::snapshot() {
   MemorySnapshot result;
   result.device = device_.name();
+  if (domain_.forked()) return result;
   result.limit = options_.limit;
   std::vector<LiveBlock> blocks;
   std::vector<std::pair<Point, uint64_t>> waiting;
@@ -124,8 +123,8 @@ MemorySnapshot AllocatorCore::snapshot() {
     base::SpinLockHolder holder(shard->lock());
     shard->drain_remote();
     for (Span* span = shard->all_spans(); span != nullptr; span = span->all_next) {
-      // Each byte of the span goes into one column: the blocks' by their state at one look, the rest
-      // of a slab that no block covers is slack.
+      // Each byte of the span goes into one column: the blocks' by their state at one look, the
+      // rest of a slab that no block covers is slack.
       uint64_t rest = span->bytes();
       bool has_free_block = false;
       visit_blocks(*span, [&](const BlockRecord& record) {
@@ -181,8 +180,7 @@ MemorySnapshot AllocatorCore::snapshot() {
   result.table.total = driver.total;
   const uint64_t used = driver.total - std::min(driver.total, driver.free);
   result.table.outside = used - std::min(used, ours);
-  result.table.free =
-      driver.total - std::min(driver.total, result.table.outside + reserved);
+  result.table.free = driver.total - std::min(driver.total, result.table.outside + reserved);
 
   uint64_t growth = result.table.free;
   if (options_.limit != 0) {
@@ -210,10 +208,13 @@ std::vector<Ledger::Held> AllocatorCore::credits() {
 }
 
 AccountFigures AllocatorCore::account_figures(const AccountNode* account) {
+  // A lock may have been held at the fork, by a thread that the child does not have.
+  if (domain_.forked()) return {};
   return ledger_.figures(account, credits());
 }
 
 void AllocatorCore::reset_account_peak(AccountNode* account) {
+  if (domain_.forked()) return;
   {
     base::MutexLock lock(caches_mutex_);
     for (ThreadCache* cache = caches_; cache != nullptr; cache = cache->next) {

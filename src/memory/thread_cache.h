@@ -13,12 +13,13 @@
 
 namespace quiesce::memory {
 
-// One thread's front of one allocator: its magazines and its credits. Owned by the allocator, used by
-// its thread, recalled by anyone.
+// One thread's front of one allocator: its magazines and its credits. Owned by the allocator, used
+// by its thread, recalled by anyone.
 //
-// 1. All of it lies behind the latch, which only a recall ever contends for: a thread's own hit path
-//    tries it, never waits for it, and goes to a shard when it is taken. So a sleeping thread's cache
-//    can be recalled, and a recalling thread that is descheduled costs the owner nothing.
+// 1. All of it lies behind the latch, which only a recall ever contends for: a thread's own hit
+// path
+//    tries it, never waits for it, and goes to a shard when it is taken. So a sleeping thread's
+//    cache can be recalled, and a recalling thread that is descheduled costs the owner nothing.
 // 2. cached() is the bytes of all blocks in the magazines.
 // 3. A credit's bytes are charged to its account and in no live block.
 class alignas(base::kHotAlignment) ThreadCache {
@@ -57,10 +58,12 @@ class alignas(base::kHotAlignment) ThreadCache {
   // The credit on `account`, or null.
   Credit* credit(const AccountNode* account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(latch_) {
     Credit& last = credits_[last_credit_];
-    if (last.account.load(std::memory_order_relaxed) == account) [[likely]] return &last;
+    if (last.account.load(std::memory_order_relaxed) == account) [[likely]]
+      return &last;
     return find_credit(account);
   }
-  // The credit on `account`, made when there is none (the oldest one gives way). Null: it is closed.
+  // The credit on `account`, made when there is none (the oldest one gives way). Null: it is
+  // closed.
   Credit* make_credit(AccountNode* account, Ledger& ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(latch_);
   void give_back_credits(Ledger& ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(latch_);
   // The same for one account.
@@ -69,7 +72,8 @@ class alignas(base::kHotAlignment) ThreadCache {
   // For figures, by any thread, without the latch: a moment old.
   const Credit& credit_at(uint32_t i) const { return credits_[i]; }
   // Peaks of `account` and below are reckoned from now.
-  void forget_lows(const AccountNode* account, Ledger& ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(latch_);
+  void forget_lows(const AccountNode* account, Ledger& ledger)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(latch_);
 
   static bool spend(Credit& credit, uint64_t bytes) {
     const uint64_t have = credit.bytes.load(std::memory_order_relaxed);

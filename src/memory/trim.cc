@@ -88,7 +88,8 @@ TrimReport AllocatorCore::trim(uint64_t bytes) {
           pending = pending || (record.state() == BlockRecord::kIdle && !record.point().empty());
         });
         if (!live && !pending) continue;
-        for (uint64_t i = span->first_page / per_chunk; i <= (span->end_page() - 1) / per_chunk; ++i) {
+        for (uint64_t i = span->first_page / per_chunk; i <= (span->end_page() - 1) / per_chunk;
+             ++i) {
           (live ? live_chunks : pending_chunks).push_back(i);
         }
       }
@@ -104,8 +105,8 @@ TrimReport AllocatorCore::trim(uint64_t bytes) {
     unique(pending_chunks);
     report.kept_live += live_chunks.size() * chunk_bytes;
     report.kept_pending += pending_chunks.size() * chunk_bytes;
-    report.kept_wanted += pages * kPageBytes -
-                          (live_chunks.size() + pending_chunks.size()) * chunk_bytes;
+    report.kept_wanted +=
+        pages * kPageBytes - (live_chunks.size() + pending_chunks.size()) * chunk_bytes;
   }
   report.kept_wanted -= std::min(report.kept_wanted, report.kept_failed);
   report.reserved = reserved_.load(std::memory_order_relaxed);

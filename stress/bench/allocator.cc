@@ -1,5 +1,7 @@
-// The allocator beside its peers: cub's caching allocator over a CUDA runtime whose calls cost nothing,
-// mimalloc, and a pool behind one std::mutex.
+// The allocator beside its peers: cub's caching allocator over a CUDA runtime whose calls cost
+// nothing, mimalloc, and a pool behind one std::mutex.
+#include "memory/allocator.h"
+
 #include <dlfcn.h>
 
 #include <cmath>
@@ -14,7 +16,6 @@
 #include "device/host/host_device.h"
 #include "epoch/domain.h"
 #include "memory/account.h"
-#include "memory/allocator.h"
 #include "stress/bench/cub_peer.h"
 #include "stress/bench/harness.h"
 
@@ -33,8 +34,8 @@ class Ours {
   Ours()
       : device_(device::open_host_device()),
         allocator_(*memory::Allocator::create(*device_, epoch::Domain::create())),
-        account_(memory::Account::open(*allocator_, nullptr, memory::AccountLevel::kSession, "bench",
-                                       uint64_t{64} << 30)) {}
+        account_(memory::Account::open(*allocator_, nullptr, memory::AccountLevel::kSession,
+                                       "bench", uint64_t{64} << 30)) {}
 
   Handle allocate(size_t bytes) {
     memory::Request request;
@@ -137,8 +138,8 @@ double mixed_ns(Pool& pool, uint64_t operations) {
 }
 
 // The buffers of one training step of a 784-128-10 network at batch 32, freed in reverse.
-constexpr size_t kStep[12] = {100352, 16384, 16384, 1280, 1280, 128, 401408, 512, 5120, 40, 401408,
-                              5120};
+constexpr size_t kStep[12] = {100352, 16384, 16384, 1280, 1280,   128,
+                              401408, 512,   5120,  40,   401408, 5120};
 
 template <typename Pool>
 void step_trace(Pool& pool, uint64_t steps) {
@@ -204,10 +205,11 @@ void allocator(Report& report) {
   const uint64_t steps = 50'000 / scale;
   for (double Throughput::*clock : {&Throughput::cpu, &Throughput::wall}) {
     const std::string by = clock == &Throughput::cpu ? " (CPU time)" : " (wall time)";
-    const double empty = medians(report.options(), {{"empty", [&] {
-                                   const double one = empty_throughput(1, steps).*clock;
-                                   return empty_throughput(2, steps).*clock / one;
-                                 }}})[0];
+    const double empty =
+        medians(report.options(), {{"empty", [&] {
+                                      const double one = empty_throughput(1, steps).*clock;
+                                      return empty_throughput(2, steps).*clock / one;
+                                    }}})[0];
     report.add({"allocator", "empty loop, 2 threads / 1" + by, empty, "x", "", 0});
     compare_all("one step's blocks, 2 threads / 1" + by, "x", [&, clock](auto& pool) {
       const double one = step_throughput(pool, 1, steps).*clock;

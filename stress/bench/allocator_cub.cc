@@ -1,12 +1,12 @@
-#include "stress/bench/cub_peer.h"
-
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
 #include <cstdint>
 
-// The few calls of the runtime that the allocator makes, over host memory that is never touched. They
-// stand in for a driver that costs nothing, so what is measured is the allocator.
+#include "stress/bench/cub_peer.h"
+
+// The few calls of the runtime that the allocator makes, over host memory that is never touched.
+// They stand in for a driver that costs nothing, so what is measured is the allocator.
 extern "C" {
 cudaError_t CUDARTAPI cudaGetDevice(int* device) {
   *device = 0;

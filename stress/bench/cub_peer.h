@@ -1,5 +1,5 @@
-// cub::CachingDeviceAllocator over a CUDA runtime whose calls cost about a nanosecond. Compiled into
-// allocator_cub.cc when the toolkit's headers are there.
+// cub::CachingDeviceAllocator over a CUDA runtime whose calls cost about a nanosecond. Compiled
+// into allocator_cub.cc when the toolkit's headers are there.
 #ifndef QUIESCE_STRESS_BENCH_CUB_PEER_H_
 #define QUIESCE_STRESS_BENCH_CUB_PEER_H_
 

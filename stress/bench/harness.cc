@@ -9,9 +9,8 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <thread>
-
 #include <nlohmann/json.hpp>
+#include <thread>
 
 namespace quiesce::bench {
 namespace {
@@ -48,8 +47,8 @@ __attribute__((target("avx2,fma"))) void fma_chains(uint64_t steps) {
         "vfmadd213ps %12, %12, %3\n vfmadd213ps %12, %12, %4\n vfmadd213ps %12, %12, %5\n"
         "vfmadd213ps %12, %12, %6\n vfmadd213ps %12, %12, %7\n vfmadd213ps %12, %12, %8\n"
         "vfmadd213ps %12, %12, %9\n vfmadd213ps %12, %12, %10\n vfmadd213ps %12, %12, %11\n"
-        : "+x"(a0), "+x"(a1), "+x"(a2), "+x"(a3), "+x"(a4), "+x"(a5), "+x"(a6), "+x"(a7),
-          "+x"(a8), "+x"(a9), "+x"(a10), "+x"(a11)
+        : "+x"(a0), "+x"(a1), "+x"(a2), "+x"(a3), "+x"(a4), "+x"(a5), "+x"(a6), "+x"(a7), "+x"(a8),
+          "+x"(a9), "+x"(a10), "+x"(a11)
         : "x"(f));
   }
 }
@@ -74,15 +73,17 @@ double mutex_pair_ns() {
 
 // What the machine could do during this run; figures mean something beside these only.
 void machine(Report& report) {
-  const std::vector<double> result = medians(
-      report.options(), {{"fma", fma_gflops}, {"mutex", mutex_pair_ns}});
+  const std::vector<double> result =
+      medians(report.options(), {{"fma", fma_gflops}, {"mutex", mutex_pair_ns}});
   report.add({"machine", "FMA peak of one core", result[0], "GFLOP/s", "", 0});
   report.add({"machine", "std::mutex pair", result[1], "ns", "", 0});
 }
 
 int usage(const char* program, const std::string& complaint) {
-  std::fprintf(stderr, "%s: %s\nusage: %s [GROUP...] [--json FILE] [--rounds N] [--quick] [--data DIR]\n"
-               "groups:", program, complaint.c_str(), program);
+  std::fprintf(stderr,
+               "%s: %s\nusage: %s [GROUP...] [--json FILE] [--rounds N] [--quick] [--data DIR]\n"
+               "groups:",
+               program, complaint.c_str(), program);
   for (const Group* group = groups(); group != nullptr; group = group->next) {
     std::fprintf(stderr, " %s", group->name);
   }
@@ -208,7 +209,8 @@ int run(int argc, char** argv) {
   if (!json.empty()) {
     file.open(json);
     if (!file) {
-      std::fprintf(stderr, "%s: cannot write %s: %s\n", argv[0], json.c_str(), std::strerror(errno));
+      std::fprintf(stderr, "%s: cannot write %s: %s\n", argv[0], json.c_str(),
+                   std::strerror(errno));
       return 1;
     }
   }

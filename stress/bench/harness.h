@@ -22,9 +22,9 @@ struct Row {
 };
 
 struct Options {
-  int rounds = 7;        // of each measurement; the median counts
-  bool quick = false;    // fewer and shorter ones: to see that it runs, not for figures
-  std::string data;      // directory of the data set; empty: where the package puts it
+  int rounds = 7;      // of each measurement; the median counts
+  bool quick = false;  // fewer and shorter ones: to see that it runs, not for figures
+  std::string data;    // directory of the data set; empty: where the package puts it
 };
 
 // One thing to measure. Measured in rounds, each contender once per round, so that what the machine
@@ -73,9 +73,9 @@ double wall_seconds();
 // Nanoseconds of this thread's CPU time per call of `body(n)`, which does n operations.
 double ns_per_operation(uint64_t operations, const std::function<void(uint64_t)>& body);
 
-// Operations per second of several threads together: by wall time from a common start, and as the sum
-// of what each thread does per second of its own CPU time. The latter means something on a busy machine
-// too, but does not see time slept in a lock.
+// Operations per second of several threads together: by wall time from a common start, and as the
+// sum of what each thread does per second of its own CPU time. The latter means something on a busy
+// machine too, but does not see time slept in a lock.
 struct Throughput {
   double wall = 0;
   double cpu = 0;

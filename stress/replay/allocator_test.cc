@@ -1,5 +1,7 @@
-// Field reports of neighbouring allocators, replayed. Each test carries the identifier of the report
-// and says, in its comment, what happened there and what is owed here.
+// Field reports of neighbouring allocators, replayed. Each test carries the identifier of the
+// report and says, in its comment, what happened there and what is owed here.
+#include "memory/allocator.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,15 +12,14 @@
 #include <vector>
 
 #include "memory/account.h"
-#include "memory/allocator.h"
 #include "quiesce/errors.h"
 #include "tests/memory/memory_fixture.h"
 
 namespace quiesce::memory {
 namespace {
 
-// rmm #2251, #510: a stream was destroyed and its handle reused, so memory freed on the dead one was
-// taken for the new one's. Owed: identity by an id that is never reused; no crash.
+// rmm #2251, #510: a stream was destroyed and its handle reused, so memory freed on the dead one
+// was taken for the new one's. Owed: identity by an id that is never reused; no crash.
 TEST(Replay, A5_DestroyedStreamIsNeverTakenForANewOne) {
   OnSimulated simulated({.capacity_bytes = 64 * kMiB, .poll_ticks = 0});
   Block freed;
@@ -42,8 +43,8 @@ TEST(Replay, A5_DestroyedStreamIsNeverTakenForANewOne) {
   expect_baseline(*simulated.allocator);
 }
 
-// rmm #2303: memory went back before the ledger's entry, so another thread's entry was erased. Owed:
-// counts exact, whoever is slow.
+// rmm #2303: memory went back before the ledger's entry, so another thread's entry was erased.
+// Owed: counts exact, whoever is slow.
 TEST(Replay, A8_LedgerAndMemoryAgreeUnderThreads) {
   OnHost host;
   std::vector<std::thread> threads;
@@ -61,7 +62,8 @@ TEST(Replay, A8_LedgerAndMemoryAgreeUnderThreads) {
   expect_baseline(*host.allocator);
 }
 
-// rmm #2404: an unknown pointer made a counter go below zero. Owed: a typed error, counters unchanged.
+// rmm #2404: an unknown pointer made a counter go below zero. Owed: a typed error, counters
+// unchanged.
 TEST(Replay, A10_UnknownPointerChangesNoCounter) {
   OnHost host;
   const Block block = must(host.allocator->allocate(64, {}));
@@ -77,8 +79,8 @@ TEST(Replay, A10_UnknownPointerChangesNoCounter) {
   expect_baseline(*host.allocator);
 }
 
-// rmm #868: the limit was overshot; adding first and undoing then refuses what fits. Owed: never above
-// the limit, and a request that fits beside all others is never refused.
+// rmm #868: the limit was overshot; adding first and undoing then refuses what fits. Owed: never
+// above the limit, and a request that fits beside all others is never refused.
 TEST(Replay, A11_FailingRequestNeverRefusesOneThatFits) {
   OnHost host;
   Account account =
@@ -104,8 +106,8 @@ TEST(Replay, A11_FailingRequestNeverRefusesOneThatFits) {
   expect_baseline(*host.allocator);
 }
 
-// rmm #2312: concurrent allocations of zero bytes shared a pointer and the ledger aborted. Owed: null
-// or unique, never in the ledger.
+// rmm #2312: concurrent allocations of zero bytes shared a pointer and the ledger aborted. Owed:
+// null or unique, never in the ledger.
 TEST(Replay, A13_ZeroBytesFromManyThreads) {
   OnHost host;
   std::vector<std::thread> threads;
@@ -123,8 +125,8 @@ TEST(Replay, A13_ZeroBytesFromManyThreads) {
   EXPECT_EQ(host.allocator->snapshot().live_blocks, 0u);
 }
 
-// pytorch #182446: sizes near SIZE_MAX rounded to zero, and two live blocks had one address. Owed: a
-// typed error, state unchanged.
+// pytorch #182446: sizes near SIZE_MAX rounded to zero, and two live blocks had one address. Owed:
+// a typed error, state unchanged.
 TEST(Replay, A14_SizesNearTheEndOfTheirType) {
   OnHost host;
   for (size_t i = 0; i <= 510; ++i) {
@@ -146,15 +148,16 @@ TEST(Replay, A14_SizesNearTheEndOfTheirType) {
   expect_baseline(*host.allocator);
 }
 
-// rmm #2002: an alignment below the allocator's own made the arithmetic wrap. Owed: aligned, for every
-// size and alignment.
+// rmm #2002: an alignment below the allocator's own made the arithmetic wrap. Owed: aligned, for
+// every size and alignment.
 TEST(Replay, A16_EverySizeAtEveryAlignment) {
   OnHost host;
   std::vector<Block> blocks;
   for (size_t bytes : {1ul, 32ul, 255ul, 256ul, 257ul, 5000ul, 300000ul}) {
     for (size_t alignment = 1; alignment <= 2 * kMiB; alignment *= 2) {
       const Block block = must(host.allocator->allocate(bytes, {.alignment = alignment}));
-      ASSERT_EQ(reinterpret_cast<uintptr_t>(block.data) % alignment, 0u) << bytes << " " << alignment;
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(block.data) % alignment, 0u)
+          << bytes << " " << alignment;
       ASSERT_GE(block.bytes, bytes);
       std::memset(block.data, 1, bytes);
       blocks.push_back(block);
@@ -178,8 +181,8 @@ TEST(Replay, A17_CacheNeverHandsOutLessThanWasAskedFor) {
   expect_baseline(*host.allocator);
 }
 
-// rmm #2039: two streams were enough to fragment the memory. Owed: 70 % of the device can be had after
-// any history, once the history is freed.
+// rmm #2039: two streams were enough to fragment the memory. Owed: 70 % of the device can be had
+// after any history, once the history is freed.
 TEST(Replay, A20_TwoStreamsDoNotFragmentTheDevice) {
   OnSimulated simulated({.capacity_bytes = 512 * kMiB});
   auto a = *simulated.device->create_stream();
@@ -218,7 +221,8 @@ TEST(Replay, A20_TwoStreamsDoNotFragmentTheDevice) {
 }
 
 // pytorch #35901: a large block was reused, then sliced by small long-lived ones, and never came
-// together again. Owed: it succeeds, elsewhere in the address range. (A tenth of the report's sizes.)
+// together again. Owed: it succeeds, elsewhere in the address range. (A tenth of the report's
+// sizes.)
 TEST(Replay, A22_SlicedLargeBlockCanBeHadAgain) {
   OnSimulated simulated({.capacity_bytes = 1600 * kMiB});
   const Block large = must(simulated.allocator->allocate(1160 * kMiB, {}));
@@ -238,8 +242,8 @@ TEST(Replay, A22_SlicedLargeBlockCanBeHadAgain) {
   expect_baseline(*simulated.allocator);
 }
 
-// pytorch #171771: a request that was short of 10 MB waited for all pending blocks. Owed: it waits for
-// one, and not past its deadline.
+// pytorch #171771: a request that was short of 10 MB waited for all pending blocks. Owed: it waits
+// for one, and not past its deadline.
 TEST(Replay, A23_FullDeviceWaitsForOnePendingBlock) {
   OnSimulated simulated({.capacity_bytes = 100 * kMiB, .poll_ticks = 0});
   std::vector<std::unique_ptr<device::Stream>> streams;
@@ -262,8 +266,8 @@ TEST(Replay, A23_FullDeviceWaitsForOnePendingBlock) {
   expect_baseline(*simulated.allocator);
 }
 
-// pytorch #196257: a trim unmapped memory under queued work of another stream. Owed: only chunks whose
-// points the host has seen complete go back.
+// pytorch #196257: a trim unmapped memory under queued work of another stream. Owed: only chunks
+// whose points the host has seen complete go back.
 TEST(Replay, A25_TrimNeverUnmapsUnderQueuedWork) {
   OnSimulated simulated({.capacity_bytes = 256 * kMiB, .poll_ticks = 0});
   auto user = *simulated.device->create_stream();
@@ -278,8 +282,8 @@ TEST(Replay, A25_TrimNeverUnmapsUnderQueuedWork) {
   EXPECT_EQ(simulated.allocator->trim().released, 32 * kMiB);
 }
 
-// cupy PR 105, #317: freeing all blocks beside other threads' allocations corrupted lists. Owed: clean,
-// and conservation holds.
+// cupy PR 105, #317: freeing all blocks beside other threads' allocations corrupted lists. Owed:
+// clean, and conservation holds.
 TEST(Replay, A28_TrimLoopBesideEightThreads) {
   OnHost host;
   std::atomic<bool> done{false};
@@ -315,8 +319,8 @@ TEST(Replay, A28_TrimLoopBesideEightThreads) {
   expect_baseline(*host.allocator);
 }
 
-// cub #329, #328: a double free gave a cached block to the driver, and an error left a mutex locked.
-// Owed: a typed error, and the allocator stays usable, also when the driver fails.
+// cub #329, #328: a double free gave a cached block to the driver, and an error left a mutex
+// locked. Owed: a typed error, and the allocator stays usable, also when the driver fails.
 TEST(Replay, A35_DoubleFreeAndFailingDriverLeaveItUsable) {
   OnHost host;
   const Block block = must(host.allocator->allocate(8 * kMiB, {}));
@@ -360,7 +364,9 @@ TEST(Replay, A38_ForkedChildGetsATypedErrorAndHangsOnNothing) {
       const bool typed =
           error_kind(host.allocator->allocate(1000, {}).status()) == ErrorKind::kForkedChild &&
           error_kind(host.allocator->free(inherited)) == ErrorKind::kForkedChild &&
-          error_kind(host.allocator->free(inherited.data)) == ErrorKind::kForkedChild;
+          error_kind(host.allocator->free(inherited.data)) == ErrorKind::kForkedChild &&
+          host.allocator->trim().released == 0 && host.allocator->snapshot().live_blocks == 0 &&
+          Account::open(*host.allocator, nullptr, AccountLevel::kSession, "child").empty();
       _exit(typed ? 0 : 1);
     }
     int status = 0;
@@ -373,8 +379,8 @@ TEST(Replay, A38_ForkedChildGetsATypedErrorAndHangsOnNothing) {
   expect_baseline(*host.allocator);
 }
 
-// pytorch #193195, #173049: warnings about attempts that recovered, and a report that failed itself.
-// Owed: silence when the ladder recovers; a report that names what it knows.
+// pytorch #193195, #173049: warnings about attempts that recovered, and a report that failed
+// itself. Owed: silence when the ladder recovers; a report that names what it knows.
 TEST(Replay, A44_LadderRecoversSilentlyAndItsReportIsTruthful) {
   OnHost host({.limit = 64 * kMiB});
   const Block cached = must(host.allocator->allocate(40 * kMiB, {}));

@@ -252,7 +252,8 @@ TEST_P(DeviceContract, EveryFailingCallSaysSoAndChangesNothing) {
   auto round = [&]() -> absl::Status {
     absl::StatusOr<std::unique_ptr<Stream>> other = device_->create_stream();
     if (!other.ok()) return other.status();
-    if (auto status = (*other)->launch(kAdd, Add{data, data, 0.0f, 10}); !status.ok()) return status;
+    if (auto status = (*other)->launch(kAdd, Add{data, data, 0.0f, 10}); !status.ok())
+      return status;
     if (auto status = (*other)->fill(data, 0, 40); !status.ok()) return status;
     auto point = (*other)->record();
     if (!point.ok()) return point.status();
@@ -299,17 +300,17 @@ TEST_P(DeviceContract, MemoryDriverRefusesWhatIsNotWholeChunks) {
 
 INSTANTIATE_TEST_SUITE_P(
     Devices, DeviceContract,
-    ::testing::Values(
-        DeviceKindOfTest{"host", [] { return open_host_device(); }},
-        DeviceKindOfTest{"simulated",
-                         []() -> std::unique_ptr<Device> {
-                           return open_simulated_device({.capacity_bytes = 256u << 20});
-                         }},
-        DeviceKindOfTest{"simulated_slow",
-                         []() -> std::unique_ptr<Device> {
-                           return open_simulated_device(
-                               {.capacity_bytes = 256u << 20, .work_ticks = 1000});
-                         }}),
+    ::testing::Values(DeviceKindOfTest{"host", [] { return open_host_device(); }},
+                      DeviceKindOfTest{"simulated",
+                                       []() -> std::unique_ptr<Device> {
+                                         return open_simulated_device(
+                                             {.capacity_bytes = 256u << 20});
+                                       }},
+                      DeviceKindOfTest{"simulated_slow",
+                                       []() -> std::unique_ptr<Device> {
+                                         return open_simulated_device(
+                                             {.capacity_bytes = 256u << 20, .work_ticks = 1000});
+                                       }}),
     [](const ::testing::TestParamInfo<DeviceKindOfTest>& info) { return info.param.name; });
 
 }  // namespace

@@ -39,8 +39,8 @@ TEST(Account, PeakOfOneThreadIsExactAndResettable) {
       ASSERT_TRUE(host.allocator->free(blocks.back()).ok());
       blocks.pop_back();
     } else {
-      blocks.push_back(must(host.allocator->allocate(1 + 37 * static_cast<size_t>(i * i),
-                                                     {.account = &account})));
+      blocks.push_back(must(
+          host.allocator->allocate(1 + 37 * static_cast<size_t>(i * i), {.account = &account})));
       current += blocks.back().bytes;
       peak = std::max(peak, current);
     }
@@ -61,10 +61,12 @@ TEST(Account, PeakOfOneThreadIsExactAndResettable) {
 
 TEST(Account, LimitIsAHardOneAndItsErrorNamesIt) {
   OnHost host;
-  Account account = Account::open(*host.allocator, nullptr, AccountLevel::kSession, "trial-17", kMiB);
-  const Block block = must(
-      host.allocator->allocate(600 * kKiB, {.account = &account, .label = "weights"}));
-  const auto refused = host.allocator->allocate(500 * kKiB, {.account = &account, .label = "slots"});
+  Account account =
+      Account::open(*host.allocator, nullptr, AccountLevel::kSession, "trial-17", kMiB);
+  const Block block =
+      must(host.allocator->allocate(600 * kKiB, {.account = &account, .label = "weights"}));
+  const auto refused =
+      host.allocator->allocate(500 * kKiB, {.account = &account, .label = "slots"});
   ASSERT_EQ(error_kind(refused.status()), ErrorKind::kQuotaExceeded);
   for (const char* word : {"trial-17", "weights", "slots", "1 MiB"}) {
     EXPECT_NE(refused.status().message().find(word), std::string::npos) << refused.status();
@@ -197,11 +199,12 @@ TEST(Account, SessionsComeAndGoWhileThreadsAllocate) {
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 300; ++i) {
-        Account session = Account::open(*host.allocator, nullptr, AccountLevel::kSession, "s", kMiB);
+        Account session =
+            Account::open(*host.allocator, nullptr, AccountLevel::kSession, "s", kMiB);
         std::vector<Block> blocks;
         for (int k = 1; k < 12; ++k) {
-          blocks.push_back(must(host.allocator->allocate(static_cast<size_t>(700 * k),
-                                                         {.account = &session})));
+          blocks.push_back(
+              must(host.allocator->allocate(static_cast<size_t>(700 * k), {.account = &session})));
         }
         for (const Block& block : blocks) EXPECT_TRUE(host.allocator->free(block).ok());
         EXPECT_EQ(session.close().bytes, 0u);

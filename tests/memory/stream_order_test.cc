@@ -1,8 +1,9 @@
-// Memory freed with a point: who may have it, and when. On the simulated device, whose clock the tests
-// move.
+// Memory freed with a point: who may have it, and when. On the simulated device, whose clock the
+// tests move.
 #include <cstring>
 #include <memory>
 
+#include "quiesce/errors.h"
 #include "tests/memory/memory_fixture.h"
 
 namespace quiesce::memory {
@@ -142,6 +143,8 @@ TEST_F(StreamOrder, LostDeviceReleasesEverything) {
   ASSERT_TRUE(s->fill(a.data, 1, a.bytes).ok());
   ASSERT_TRUE(simulated.allocator->free(a, *s->record()).ok());
   simulated.device->lose(absl::InternalError("a test"));
+  const auto refused = simulated.allocator->allocate(60 * kMiB, {.stream = s->id()});
+  EXPECT_EQ(error_kind(refused.status()), ErrorKind::kDeviceLost) << refused.status();
   expect_baseline(*simulated.allocator);
 }
 

@@ -1,5 +1,6 @@
-// Random traces against a model: live ranges are disjoint, aligned and large enough, sums are exact,
-// limits are kept, a refusal changes nothing. The seed is printed; QUIESCE_SEED repeats a run.
+// Random traces against a model: live ranges are disjoint, aligned and large enough, sums are
+// exact, limits are kept, a refusal changes nothing. The seed is printed; QUIESCE_SEED repeats a
+// run.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -50,7 +51,8 @@ class Trace {
     }
     ASSERT_GE(block->bytes, bytes);
     const uintptr_t begin = reinterpret_cast<uintptr_t>(block->data);
-    const size_t alignment = std::max(request.alignment, allocator_.device().memory().block_alignment());
+    const size_t alignment =
+        std::max(request.alignment, allocator_.device().memory().block_alignment());
     ASSERT_EQ(begin % alignment, 0u);
     auto next = live_.lower_bound(begin);
     ASSERT_TRUE(next == live_.end() || begin + block->bytes <= next->first) << "overlap";
@@ -199,33 +201,32 @@ TEST(Trace, StreamOrderHoldsOnManyStreams) {
     uint64_t expected;
     uint64_t* errors;
   };
-  static constexpr device::Kernel kCheck = {
-      "check", sizeof(Check),
-      [](const void* raw) {
-        Check args;
-        std::memcpy(&args, raw, sizeof(args));
-        for (uint64_t i = 0; i < args.words; i += 97) {
-          if (args.data[i] != args.expected) ++*args.errors;
-        }
-      },
-      nullptr};
+  static constexpr device::Kernel kCheck = {"check", sizeof(Check),
+                                            [](const void* raw) {
+                                              Check args;
+                                              std::memcpy(&args, raw, sizeof(args));
+                                              for (uint64_t i = 0; i < args.words; i += 97) {
+                                                if (args.data[i] != args.expected) ++*args.errors;
+                                              }
+                                            },
+                                            nullptr};
   struct Fill {
     uint64_t* data;
     uint64_t words;
     uint64_t value;
   };
-  static constexpr device::Kernel kFill = {
-      "fill_words", sizeof(Fill),
-      [](const void* raw) {
-        Fill args;
-        std::memcpy(&args, raw, sizeof(args));
-        for (uint64_t i = 0; i < args.words; ++i) args.data[i] = args.value;
-      },
-      [](const void* raw, device::SpanSink& sink) {
-        Fill args;
-        std::memcpy(&args, raw, sizeof(args));
-        sink.write(args.data, args.words * 8);
-      }};
+  static constexpr device::Kernel kFill = {"fill_words", sizeof(Fill),
+                                           [](const void* raw) {
+                                             Fill args;
+                                             std::memcpy(&args, raw, sizeof(args));
+                                             for (uint64_t i = 0; i < args.words; ++i)
+                                               args.data[i] = args.value;
+                                           },
+                                           [](const void* raw, device::SpanSink& sink) {
+                                             Fill args;
+                                             std::memcpy(&args, raw, sizeof(args));
+                                             sink.write(args.data, args.words * 8);
+                                           }};
   const uint64_t seed = seed_of_run();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -246,11 +247,9 @@ TEST(Trace, StreamOrderHoldsOnManyStreams) {
     if (live.size() < 12 && random() % 2 == 0) {
       const size_t on = random() % streams.size();
       const size_t bytes = 512 << (random() % 11);
-      const Block block =
-          must(simulated.allocator->allocate(bytes, {.stream = streams[on]->id()}));
-      ASSERT_TRUE(streams[on]
-                      ->launch(kFill, Fill{block.as<uint64_t>(), block.bytes / 8, step})
-                      .ok());
+      const Block block = must(simulated.allocator->allocate(bytes, {.stream = streams[on]->id()}));
+      ASSERT_TRUE(
+          streams[on]->launch(kFill, Fill{block.as<uint64_t>(), block.bytes / 8, step}).ok());
       live.push_back({block, on, step});
     } else if (!live.empty()) {
       const size_t victim = random() % live.size();

@@ -73,8 +73,7 @@ class HostMemory final : public MemoryDriver {
 // Runs everything on the calling thread, so launch, copy and fill touch no shared word.
 class HostStream final : public Stream {
  public:
-  HostStream(Device& device, DriverHooks& hooks)
-      : Stream(device, base::next_id()), hooks_(hooks) {}
+  HostStream(Device& device, DriverHooks& hooks) : Stream(device, base::next_id()), hooks_(hooks) {}
   ~HostStream() override { hooks_.before(DriverCall::kDestroyStream).IgnoreError(); }
 
   absl::Status launch(const Kernel& kernel, const void* args, size_t args_bytes) override {
@@ -139,9 +138,7 @@ class HostDevice final : public Device {
   absl::Status await(Point, absl::Time) override {
     return hooks().before(DriverCall::kSynchronize);
   }
-  absl::Status synchronize(absl::Time) override {
-    return hooks().before(DriverCall::kSynchronize);
-  }
+  absl::Status synchronize(absl::Time) override { return hooks().before(DriverCall::kSynchronize); }
   absl::Status health() const override { return absl::OkStatus(); }
 
  private:

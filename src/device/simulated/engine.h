@@ -32,9 +32,9 @@ using Spans = std::vector<Span>;
 struct Work {
   const char* name = "";
   void (*run)(const void* args) = nullptr;  // null: a wait
-  std::vector<std::max_align_t> args;  // as plain bytes, aligned for any struct
-  Spans spans;           // of device memory; checked when the work runs
-  Point wait_for;        // the work starts when this point is complete
+  std::vector<std::max_align_t> args;       // as plain bytes, aligned for any struct
+  Spans spans;                              // of device memory; checked when the work runs
+  Point wait_for;                           // the work starts when this point is complete
 };
 
 struct EngineOptions {
@@ -44,16 +44,17 @@ struct EngineOptions {
   uint64_t poll_ticks;
 };
 
-// The simulation of a device: in-order streams of queued work under a virtual clock, and memory with a
-// cap. Knows neither Device nor any driver's types, so that several faces can stand in front of it.
-// Owned by its face. Thread-safe: one mutex, held while work runs, so work must not call back (a call
-// from inside work is refused and counted as misuse).
+// The simulation of a device: in-order streams of queued work under a virtual clock, and memory
+// with a cap. Knows neither Device nor any driver's types, so that several faces can stand in front
+// of it. Owned by its face. Thread-safe: one mutex, held while work runs, so work must not call
+// back (a call from inside work is refused and counted as misuse).
 //
 // 1. The work of a stream runs in order. A piece starts when it has been given, its predecessor has
 //    finished and what it waits for is complete, and finishes `ticks` later; it runs at that moment
 //    of the virtual clock, on the thread that advances it.
 // 2. Points are complete when their work has run, never before.
-// 3. After lose(), nothing runs, all points count as complete, and every call answers with the cause.
+// 3. After lose(), nothing runs, all points count as complete, and every call answers with the
+// cause.
 class Engine {
  public:
   explicit Engine(const EngineOptions& options) : options_(options) {}

@@ -152,8 +152,8 @@ class SimulatedStream final : public Stream {
     QUIESCE_RETURN_IF_ERROR(hooks_.before(DriverCall::kRecord));
     QUIESCE_RETURN_IF_ERROR(engine_.health());
     const Point point{id(), engine_.issued(id())};
-    // The maximum, so that two threads that record at once cannot set it back. Relaxed: the engine's
-    // mutex orders the work; this is its number.
+    // The maximum, so that two threads that record at once cannot set it back. Relaxed: the
+    // engine's mutex orders the work; this is its number.
     uint64_t last = recorded_.load(std::memory_order_relaxed);
     while (last < point.number &&
            !recorded_.compare_exchange_weak(last, point.number, std::memory_order_relaxed)) {

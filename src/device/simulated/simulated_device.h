@@ -23,8 +23,8 @@ struct SimulatedDeviceOptions {
 
 // An asynchronous device without silicon: in-order streams of queued work that runs only when the
 // virtual clock advances (a poll, a wait, or advance()), so tests decide what is complete when.
-// Stricter than a chip: work that touches memory that is not mapped loses the device; an unmap under
-// queued work is refused and counted as misuse.
+// Stricter than a chip: work that touches memory that is not mapped loses the device; an unmap
+// under queued work is refused and counted as misuse.
 class SimulatedDevice : public Device {
  public:
   // Advances the virtual clock; runs what falls due, on the calling thread.
