@@ -125,7 +125,8 @@ if(NOT QUIESCE_SANITIZE)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL Release)
   quiesce_program_test(layers.ShippedLibrary ${CMAKE_COMMAND} -DLIBRARY=$<TARGET_FILE:quiesce>
-    -DOBJECTS=${CMAKE_BINARY_DIR}/CMakeFiles/quiesce_exec_objects.dir -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF}
+    -DOBJECTS=${CMAKE_BINARY_DIR}/CMakeFiles -DNM=${CMAKE_NM} -DREADELF=${CMAKE_READELF}
+    -DOBJDUMP=${CMAKE_OBJDUMP}
     -P ${CMAKE_SOURCE_DIR}/tests/layers/shipped_library.cmake)
 endif()
 
