@@ -2,6 +2,7 @@
 // works on one Snapshot or with the right to change the model, and returns.
 #include <cmath>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -104,9 +105,17 @@ absl::StatusOr<std::shared_ptr<const Snapshot>> look_built(ModelCore& core,
   QUIESCE_ASSIGN_OR_RETURN(std::shared_ptr<const Snapshot> now, look(core, context));
   if (now->network != nullptr) [[likely]]
     return now;
-  QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(core, what, Change::kShare));
-  QUIESCE_RETURN_IF_ERROR(build_for(core, context, x, what));
-  return core.snapshot();
+  while (true) {
+    const absl::StatusOr<Change> change = Change::begin(core, what, Change::kShare);
+    if (change.ok()) {
+      QUIESCE_RETURN_IF_ERROR(build_for(core, context, x, what));
+      return core.snapshot();
+    }
+    // Another thread's fit has just begun; building the model is the first thing that it does.
+    now = core.snapshot();
+    if (now->network != nullptr) return now;
+    std::this_thread::yield();
+  }
 }
 
 // A model of the session that `use` is inside.
