@@ -3,16 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <numeric>
-#include <thread>
 #include <vector>
 
 #include "exec/kernels/host/one_thread.h"
 #include "machine.h"
 #include "quiesce/errors.h"
 #include "quiesce/graph.h"
+#include "small_model.h"
 
 namespace quiesce::exec {
 namespace {
@@ -21,57 +20,6 @@ int count_of(const std::string& text, const std::string& word) {
   int count = 0;
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
   return count;
-}
-
-Graph mlp(bool training, double rate = 0) {
-  GraphBuilder b(training ? "train" : "predict");
-  Value x = b.input("x", Shape{20}.batched());
-  Value y = training ? b.input("y", Shape{}.batched(), DType::kInt32) : Value{};
-  // Each in a statement of its own: arguments are evaluated in any order.
-  Value k0 = b.variable("k0", {20, 16});
-  Value b0 = b.variable("b0", {16});
-  Value k1 = b.variable("k1", {16, 10});
-  Value b1 = b.variable("b1", {10});
-  Value h = b.relu(b.add_bias(b.matmul(b.scale(x, 1.0 / 255), k0), b0));
-  if (training && rate > 0) h = b.dropout(h, rate);
-  Value p = b.softmax(b.add_bias(b.matmul(h, k1), b1));
-  if (training) {
-    Value loss = b.loss({.kind = LossSpec::Kind::kSparseCategoricalCrossentropy}, y, p);
-    b.update({.kind = UpdateRule::Kind::kAdam}, loss);
-    b.output("loss", loss);
-    b.output("correct", b.correct(AccuracyRule::kSparseCategorical, y, p));
-  } else {
-    b.output("y", p);
-  }
-  return b.seal().value();
-}
-
-void set_weights(Buffers& buffers, const Graph& graph) {
-  for (const VariableInfo& variable : graph.variables()) {
-    std::vector<float> values(static_cast<size_t>(variable.shape.elements()));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.11f * i) * 0.3f;
-    buffers.set(variable, values);
-  }
-}
-
-std::vector<uint8_t> bytes(size_t count) {
-  std::vector<uint8_t> data(count);
-  for (size_t i = 0; i < count; ++i) data[i] = static_cast<uint8_t>(i * 37 % 251);
-  return data;
-}
-
-std::vector<float> predict(Machine& machine, const Graph& graph, Buffers& buffers, Feed feed,
-                           int64_t rows) {
-  auto plan = Plan::compile(graph, rows, *machine.device).value();
-  std::vector<float> out(static_cast<size_t>(rows) * 10);
-  const Fetch fetch{0, out.data()};
-  Bindings bindings;
-  buffers.bind(bindings);
-  bindings.feeds = {&feed, 1};
-  bindings.fetches = {&fetch, 1};
-  Machine::ASSERT_OK(run(*plan, machine.context(), bindings));
-  machine.finish();
-  return out;
 }
 
 TEST(Plan, FusesATrainingStepIntoAFewKernels) {
@@ -232,89 +180,6 @@ TEST(Run, OneRowProductsOfAnyWidthAreRight) {
       EXPECT_NEAR(out[c], std::max(want, 0.0), 1e-5) << width << " " << c;
     }
     EXPECT_EQ(out[width], -7.0f);
-  }
-}
-
-// Ten steps; the bits of all weights at the end.
-std::vector<float> train(Machine machine, uint64_t seed) {
-  const Graph graph = mlp(true, 0.25);
-  Buffers buffers(machine, graph);
-  set_weights(buffers, graph);
-  auto plan = Plan::compile(graph, 16, *machine.device).value();
-  const std::vector<uint8_t> data = bytes(160 * 20);
-  std::vector<uint8_t> labels(160);
-  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<uint8_t>(i * 7 % 10);
-  std::vector<uint32_t> rows(160);
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint32_t>(i * 77 % 160);
-  std::array<float, 10> losses{};
-  for (int step = 0; step < 10; ++step) {
-    const std::array<Feed, 2> feeds = {Feed{data.data(), DType::kUInt8, rows.data() + 16 * step},
-                                       Feed{labels.data(), DType::kUInt8, rows.data() + 16 * step}};
-    const Fetch fetch{0, &losses[step]};
-    Bindings bindings;
-    buffers.bind(bindings);
-    bindings.feeds = feeds;
-    bindings.fetches = {&fetch, 1};
-    bindings.learning_rate = 1e-3;
-    bindings.iteration = step + 1;
-    bindings.seed = seed + step;
-    Machine::ASSERT_OK(run(*plan, machine.context(), bindings));
-  }
-  machine.finish();
-  std::vector<float> all(losses.begin(), losses.end());
-  for (const VariableInfo& variable : graph.variables()) {
-    const std::vector<float> values = buffers.get(variable);
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
-
-TEST(Run, EqualSeedsGiveEqualBitsWhateverOtherThreadsDo) {
-  const std::vector<float> want = train(Machine::host(), 5);
-  EXPECT_NE(train(Machine::host(), 6), want);
-  std::vector<std::vector<float>> got(4);
-  std::vector<std::thread> threads;
-  for (size_t t = 0; t < got.size(); ++t) {
-    threads.emplace_back([&, t] { got[t] = train(Machine::host(), 5); });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& each : got) EXPECT_EQ(each, want);
-}
-
-TEST(Run, AnAsynchronousDeviceGivesTheSameBits) {
-  EXPECT_EQ(train(Machine::simulated(), 5), train(Machine::host(), 5));
-}
-
-TEST(Run, ManyThreadsRunOnePlanAtOnce) {
-  Machine machine = Machine::host();
-  const Graph graph = mlp(false);
-  Buffers buffers(machine, graph);
-  set_weights(buffers, graph);
-  const std::vector<uint8_t> data = bytes(32 * 20);
-  for (const int64_t batch : {1, 32}) {
-    const auto want = predict(machine, graph, buffers, {data.data(), DType::kUInt8}, batch);
-    auto plan = Plan::compile(graph, batch, *machine.device).value();
-    std::atomic<int> wrong{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t) {
-      threads.emplace_back([&] {
-        auto stream = machine.device->create_stream().value();
-        Context context = machine.context();
-        context.stream = stream.get();
-        for (int i = 0; i < 50; ++i) {
-          std::vector<float> out(want.size());
-          const Feed feed{data.data(), DType::kUInt8};
-          const Fetch fetch{0, out.data()};
-          Bindings bindings;
-          bindings.variables = buffers.variables();
-          bindings.feeds = {&feed, 1};
-          bindings.fetches = {&fetch, 1};
-          if (!run(*plan, context, bindings).ok() || out != want) ++wrong;
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(wrong, 0);
   }
 }
 
