@@ -148,3 +148,9 @@ if(NOT QUIESCE_SANITIZE AND EXISTS ${CMAKE_SOURCE_DIR}/tests/install/outside.cc)
     -DBUILD_TREE=${CMAKE_BINARY_DIR} -DOUTSIDE=${CMAKE_SOURCE_DIR}/tests/install
     -DCXX=${CMAKE_CXX_COMPILER} -P ${CMAKE_SOURCE_DIR}/tests/install/install_test.cmake)
 endif()
+
+# The checked models of the epoch protocol, with their mutations; ./run stress model runs them in full.
+if(NOT QUIESCE_SANITIZE)
+  quiesce_program_test(model.quick sequential ${CMAKE_SOURCE_DIR}/tests/model/check.sh quick)
+  set_tests_properties(model.quick PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 2 TIMEOUT 1200)
+endif()
