@@ -182,6 +182,10 @@ TEST(Lease, OutlivesTheRuntimeObject) {
   runtime.reset();
   EXPECT_TRUE(lease.retired());
   EXPECT_EQ(error_kind(thing.enter("x").status()), ErrorKind::kShutdown);
+  {
+    SessionScope scope(lease);  // what is leased goes on until it is released
+    EXPECT_TRUE(thing.enter("x").ok());
+  }
   lease.release();
   EXPECT_EQ(error_kind(trial.lease("y").status()), ErrorKind::kShutdown);
 }

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <thread>
 
 #include "quiesce/runtime.h"
@@ -19,8 +18,8 @@ TEST(ScopeMisuseDeathTest, WrongOrderNamesBothScopes) {
     auto runtime = test::isolated();
     Session a = runtime->new_session({.name = "first"}).value();
     Session b = runtime->new_session({.name = "second"}).value();
-    auto outer = std::make_unique<SessionScope>(a);
-    auto inner = std::make_unique<SessionScope>(b);
+    std::unique_ptr<SessionScope> outer(new SessionScope(a));
+    std::unique_ptr<SessionScope> inner(new SessionScope(b));
     outer.reset();
   };
   EXPECT_DEATH(misuse(), "misuse_test.cc:[0-9]+.*first.*misuse_test.cc:[0-9]+.*second");
@@ -30,7 +29,8 @@ TEST(ScopeMisuseDeathTest, OtherThreadNamesBothThreads) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto misuse = [] {
     auto runtime = test::isolated();
-    auto scope = std::make_unique<SessionScope>(runtime->new_session({.name = "a"}).value());
+    std::unique_ptr<SessionScope> scope(
+        new SessionScope(runtime->new_session({.name = "a"}).value()));
     std::thread([&] {
       pthread_setname_np(pthread_self(), "thief");
       scope.reset();
