@@ -29,18 +29,19 @@ constexpr char kAbout[] =
 
 constexpr char kFooter[] =
     "Start with\n"
-    "  quiesce tune                         the whole job, about a minute on two cores\n"
+    "  quiesce tune                         the whole job, half a minute on two quiet cores\n"
     "  quiesce tune --limit-samples 2000    a taste of it, in seconds\n"
     "  quiesce tune --help                  everything it can be told";
 
 constexpr char kTuneAbout[] =
-    "Searches learning rate x units of a two-layer network on Fashion-MNIST: one session, one "
-    "lease\n"
-    "and one quota per trial, several trials at once. Prints a line per trial, then the table, "
-    "the\n"
-    "best model with its test accuracy, what the final clear gave back, and the memory left.";
+    "The main job: searches learning rate x units of a two-layer network on Fashion-MNIST.";
 
 constexpr char kTuneFooter[] =
+    "Each trial has a session, a lease and a quota of its own, and several run at once. Prints a "
+    "line\n"
+    "per trial, then the table, the best model with its test accuracy, what the final clear gave "
+    "back,\n"
+    "and the memory that is left.\n"
     "Examples\n"
     "  quiesce tune --clear-every 1ms                 clear all sessions a thousand times a "
     "second\n"
@@ -177,7 +178,7 @@ Parsed parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
     return {.command_line = {},
-            .output = chosen.empty() ? app.help() : chosen.front()->help(),
+            .output = chosen.empty() ? app.help() : chosen.front()->help("quiesce"),
             .error = "",
             .exit_code = kExitDone};
   } catch (const CLI::ParseError& error) {
