@@ -30,12 +30,14 @@ class Runtime;
 
 using ParamValue = std::variant<double, int64_t, std::string>;
 
+// One value of a trial, by name. A plain value; thread-compatible.
 struct Param {
   std::string name;
   ParamValue value;
 };
 
-// One axis of a search space. Made by the functions below; checked by SearchSpace::create.
+// One axis of a search space. Made by the functions below; checked by SearchSpace::create. A plain
+// value; thread-compatible.
 struct Dimension {
   enum class Kind { kFloat, kLogFloat, kInt, kCategorical };
   std::string name;
@@ -105,6 +107,7 @@ enum class TrialFailure { kNone, kException, kOutOfMemory, kNotANumber, kTimeout
 QUIESCE_EXPORT std::string_view to_string(TrialState state);
 QUIESCE_EXPORT std::string_view to_string(TrialFailure failure);
 
+// What is known of one trial. A plain value, outside of every session; thread-compatible.
 struct TrialResult {
   int64_t number = 0;
   std::vector<Param> params;
@@ -117,6 +120,7 @@ struct TrialResult {
   double seconds = 0;
 };
 
+// What on_event is told. Refers to the trial's result for the length of the call; thread-bound.
 struct TrialEvent {
   enum class Kind { kStarted, kEpoch, kFinished };
   Kind kind;
@@ -162,6 +166,7 @@ using Objective = std::function<absl::StatusOr<double>(Trial&)>;
 
 enum class Direction { kMaximize, kMinimize };
 
+// How to run a study. A plain value; thread-compatible.
 struct StudyOptions {
   std::string name = "study";
   std::string value_name = "value";  // what the objective returns, for people
@@ -177,6 +182,8 @@ struct StudyOptions {
   Runtime* runtime = nullptr;                            // default: the process's
 };
 
+// What came of a study. A plain value, outside of every session, so clears and shutdowns do not touch
+// it; thread-compatible.
 struct StudyResult {
   std::string name;
   std::string value_name;
