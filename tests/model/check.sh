@@ -71,7 +71,7 @@ run_one() {
     fi
   else
     ended=-
-    if [[ $verdict == "$want" ]]; then verdict="ok: $want"; else verdict="IS $verdict, wanted $want"; fi
+    [[ $verdict == "$want" ]] && verdict="ok: $want" || verdict="IS $verdict, wanted $want"
   fi
   echo "$name|$search|${states:--}|${seconds:--}|${megabytes:--}|$ended|$verdict"
   rm -rf "$dir"
@@ -121,7 +121,7 @@ case $command in
 esac
 for tool in spin gcc; do
   if ! command -v "$tool" >/dev/null; then
-    echo "SKIPPED: the models are not checked, $tool is missing; ./run setup installs it (Debian: spin, gcc)"
+    echo "SKIPPED: the models are not checked, $tool is missing (Debian: spin, gcc); see ./run setup"
     exit 77
   fi
 done

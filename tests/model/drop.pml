@@ -33,11 +33,12 @@
  * (-DCOUNTER_FIRST) and of the two loads of a note (-DSLOT_FIRST) is right.
  *
  * Mutations, each of which must fail:
- *   NO_FENCE NOTE_FIRST FREE_AT_ONCE LOAD_FIRST NO_BELL BELL_ONE_LOOK; ONE_COUNTER [NEST];
- *   WAIT_EMPTY [STALL ITER=2]; COUNTER_ONLY [SEQ_PIN; COUNTER_FIRST]; COUNTER_AT_PIN [SEQ_PIN]; SKIP_OWN
- *   [INSIDE]; IGNORE_COUNTS EARLY_NUMBER COPY_FRESH NO_RELEASE_TRIGGER [LEASE]; IGNORE_COUNTS
- *   [COUNT_PIN]; IGNORE_STREAM EARLY_POINT NO_POLL [DEV]; NO_CLAIM [PASSERS=2; CLEAR];
- *   PLAIN_WITHDRAW [SEQ_PIN]; TRUST_BELL [CLEAR PASSERS=2; DROPS=2 PASSERS=2]
+ *   NO_FENCE NOTE_FIRST FREE_AT_ONCE LOAD_FIRST NO_BELL BELL_ONE_LOOK; COUNTER_AT_PIN
+ *   COUNTER_ONLY PLAIN_WITHDRAW [SEQ_PIN]; COUNTER_ONLY [COUNTER_FIRST]; ONE_COUNTER [NEST];
+ *   WAIT_EMPTY [STALL ITER=2]; SKIP_OWN [INSIDE DROPS=0]; IGNORE_COUNTS [LEASE; COUNT_PIN];
+ *   EARLY_NUMBER COPY_FRESH NO_RELEASE_TRIGGER [LEASE]; IGNORE_STREAM EARLY_POINT NO_POLL
+ *   [DEV]; NO_CLAIM [PASSERS=2; INSIDE DROPS=0 CLEAR PASSERS=2]; TRUST_BELL [INSIDE DROPS=0
+ *   CLEAR PASSERS=2; DROPS=2 PASSERS=2]
  *
  * The reductions are those of epoch.pml: stores drain when a pass or a drop looks; kernels finish
  * when a pass looks; a fence happens with the step before it; local steps ride along.
@@ -157,7 +158,7 @@ inline answer(xT) {
 #endif
 }
 
-/* ---- Counts: leases and counted pins -------------------------------------------------------- */
+/* ---- Counts: leases and counted pins ------------------------------------------------------ */
 inline count_new(xA) { newest++; xA = newest; count[xA]++ }
 inline uncount(xA) {
   count[xA]--;
@@ -166,7 +167,7 @@ inline uncount(xA) {
 #endif
 }
 
-/* ---- Drop: xG is unlinked, then noted -------------------------------------------------------- */
+/* ---- Drop: xG is unlinked, then noted ----------------------------------------------------- */
 inline note_slots(xG,xOwn) {
   do
 #ifdef SKIP_OWN
@@ -217,7 +218,7 @@ end:
   od
 }
 
-/* ---- A use ------------------------------------------------------------------------------------ */
+/* ---- A use -------------------------------------------------------------------------------- */
 #ifdef DEV
 #define LAUNCH(t,g) if :: skip :: drain(t); tail++; last = tail; lastk[g] = tail fi
 #else
@@ -333,13 +334,13 @@ end:
 proctype clearer() { atomic { retired = 1; want = 1 } }
 #endif
 
-/* ---- Passes ----------------------------------------------------------------------------------- */
+/* ---- Passes ------------------------------------------------------------------------------- */
 #ifdef WAIT_EMPTY
 #define MOVED(g) (s != 1)
 #elif defined(COUNTER_ONLY)
-#define MOVED(g) (ctr[COUNTER(i)] != note[(g)*NSLOT+i])
+#define MOVED(g) (c != note[(g)*NSLOT+i])
 #else
-#define MOVED(g) (s != 1 || ctr[COUNTER(i)] != note[(g)*NSLOT+i])
+#define MOVED(g) (s != 1 || c != note[(g)*NSLOT+i])
 #endif
 #ifdef NEST
 #define IN_WAY(r) (BIT(hit,r) || (r == 0 && BIT(hit,R)))
@@ -382,7 +383,11 @@ scan:                                          /* the slots: what each names, th
           g = 0;
           do
           :: g < NG && BIT(todo,g) && note[g*NSLOT+i] != NONE ->
-             if :: MOVED(g) -> note[g*NSLOT+i] = NONE :: else -> seen = seen | (1<<g); hit = hit | (1<<i) fi; g++
+             if
+             :: MOVED(g) -> note[g*NSLOT+i] = NONE
+             :: else -> seen = seen | (1<<g); hit = hit | (1<<i)
+             fi;
+             g++
           :: g < NG && !(BIT(todo,g) && note[g*NSLOT+i] != NONE) -> g++
           :: g == NG -> break
           od;
@@ -417,7 +422,10 @@ look:
 #if defined(COUNTS) && !defined(IGNORE_COUNTS)
         atomic {
           if :: number[i] == NONE -> number[i] = newest :: else fi;
-          c = 0; do :: c < AGES -> blk = blk || (c <= number[i] && count[c] != 0); c++ :: else -> break od; c = 0 };
+          do
+          :: c < AGES -> blk = blk || (c <= number[i] && count[c] != 0); c++
+          :: else -> c = 0; break
+          od };
 #endif
 #if defined(DEV) && !defined(IGNORE_STREAM)
         if
@@ -428,7 +436,10 @@ look:
         fi;
 #endif
 #ifdef NO_CLAIM
-        if :: !blk && !BIT(freed,i) -> skip; atomic { assert(!BIT(freed,i)); freed = freed | (1<<i) } :: else fi;
+        if
+        :: !blk && !BIT(freed,i) -> atomic { assert(!BIT(freed,i)); freed = freed | (1<<i) }
+        :: else
+        fi;
         atomic {
 #else
         atomic {
@@ -447,11 +458,13 @@ look:
 #ifdef CLEAR
      :: i == ALL ->                            /* the session: counts, stream, then its graphs */
 #ifdef COUNTS
-        atomic { c = 0; do :: c < AGES -> blk = blk || count[c] != 0; c++ :: else -> break od; c = 0 };
+        atomic { do :: c < AGES -> blk = blk || count[c] != 0; c++ :: else -> c = 0; break od };
 #endif
 #ifdef DEV
         if
-        :: atomic { !blk -> do :: done < tail -> done++ :: break od; if :: done < last -> blk = 1; pollme = 1 :: else fi }
+        :: atomic { !blk ->
+             do :: done < tail -> done++ :: break od;
+             if :: done < last -> blk = 1; pollme = 1 :: else fi }
         :: blk
         fi;
 #endif
@@ -486,7 +499,12 @@ proctype monitor() {
   atomic {
 #ifdef STALL
     do
-    :: g < NG -> if :: note[g*NSLOT+1] != NONE && note[g*NSLOT+1] == stalled_at -> held = held | (1<<g) :: else fi; g++
+    :: g < NG ->
+       if
+       :: note[g*NSLOT+1] != NONE && note[g*NSLOT+1] == stalled_at -> held = held | (1<<g)
+       :: else
+       fi;
+       g++
     :: else -> break
     od;
 #endif

@@ -32,10 +32,11 @@
  *
  * Mutations, each of which must fail (with what, in brackets):
  *   NO_HEAVY NO_REVALIDATE NO_GEN CHECK_MOVED CREATE_STALE NO_BELL BELL_ONE_LOOK
- *   NO_BELL_ON_FAIL [NP=1]; TRUST_BELL [NP=2 PASSERS=2 ITER=2]; NO_STATE [NS=1]; SCAN_LATE [NP=2; NP=1 NS=1];
- *   COUNT_FIRST LEASE_SLOT NO_RELEASE_TRIGGER [LEASE]; EVENT_FIRST LATE_INFLIGHT LAST_PLAIN
- *   NO_POLL [DEV]; LATE_INFLIGHT_LEASE [LEASE DEV]; NO_CLAIM [PASSERS=2]; PLAIN_WITHDRAW
- *   [SEQ_PIN]; CLOSE_BLIND [COUNT_PIN]; MOVE_SLOT [L=2 NEST]; GLOBAL_EPOCH [L=2 STALL]
+ *   NO_BELL_ON_FAIL [NP=1]; TRUST_BELL [NP=2 PASSERS=2 SEQ_PIN]; NO_STATE [NS=1]; SCAN_LATE
+ *   [NP=2; NP=1 NS=1]; COUNT_FIRST LEASE_SLOT NO_RELEASE_TRIGGER [LEASE]; EVENT_FIRST
+ *   LATE_INFLIGHT LAST_PLAIN NO_POLL [DEV]; LATE_INFLIGHT_LEASE [LEASE DEV]; NO_CLAIM
+ *   [PASSERS=2]; PLAIN_WITHDRAW [SEQ_PIN]; CLOSE_BLIND [COUNT_PIN]; MOVE_SLOT [L=2 NEST];
+ *   GLOBAL_EPOCH [L=2 STALL]
  *
  * Why it is small. Each reduction keeps every behaviour that an assertion can see:
  *  1. A buffered store reaches memory when somebody looks. Nobody but a scan reads a slot, so a
@@ -43,9 +44,10 @@
  *     scan therefore first drains as many of the owner's stores as it likes; locked instructions
  *     of the owner and heavy fences drain all. No process for the buffers is needed.
  *  2. The device, likewise: kernels finish when a pass looks, or when a poll finds all done.
- *  3. A heavy fence happens with the step before it (snapshot, or the scan of the last slot).
+ *  3. A heavy fence happens with the step before it (snapshot, or the ringing of the last bell).
  *     What a thread does in between may as well come after the fence: a store issued then is
- *     still buffered, and the scan may choose to see it all the same.
+ *     still buffered, and the scan may choose to see it all the same. A fence that drains all
+ *     threads at its start promises least: what they store while it goes on stays buffered.
  *  4. Clears exclude each other by the registry mutex, own no state outside it, and their passes
  *     are served by others, so one process that makes all of them, in any order, has the same
  *     runs as one thread per clear. Taking the mutex commutes to the first change made under it,
@@ -54,7 +56,10 @@
  *     "the trigger's own thread runs it at once" and every later moment. Passers are alike: the
  *     second works only beside the first.
  *  6. A step ends before the next access to something shared; what is local rides along. Ghosts
- *     are set in the step of the access that they watch; dead variables are zero.
+ *     are set in the step of the access that they watch; dead variables are zero. An exchange
+ *     that only follows a load of the same word (answering the bell, uncounting and looking at
+ *     the state) is one step with it.
+ * Reading a slot and ringing its bell are two steps on purpose: with one, TRUST_BELL survives.
  */
 #ifndef R
 #define R 2
@@ -407,7 +412,11 @@ end_stalled:
 failed:
 #ifdef NEST
   if
-  :: h2 != NONE -> atomic { WITHDRAW(t,R); late = 0; h2 = NONE }; atomic { answer(t) }; unpin(t,t,h); goto end
+  :: h2 != NONE ->
+     atomic { WITHDRAW(t,R); late = 0; h2 = NONE };
+     atomic { answer(t) };
+     unpin(t,t,h);
+     goto end
   :: else
   fi;
 #endif
@@ -476,10 +485,23 @@ end:
      atomic { reg == 0 -> snap = retired & ~claimed; fence(); NEXT; i = 0; todo = snap; snap = 0 };
 #endif
 #ifdef COUNT_FIRST
-     do :: i < N -> atomic { if :: BIT(todo,i) && count[i] != 0 -> todo = todo & ~(1<<i) :: else fi; i++ } :: else -> break od; i = 0;
+     do
+     :: i < N ->
+        atomic { if :: BIT(todo,i) && count[i] != 0 -> todo = todo & ~(1<<i) :: else fi; i++ }
+     :: else -> i = 0; break
+     od;
 #endif
 #ifdef EVENT_FIRST
-     do :: i < N -> atomic { if :: BIT(todo,i) && done < last[i] -> todo = todo & ~(1<<i); pollme = 1 :: else fi; i++ } :: else -> break od; i = 0;
+     do
+     :: i < N ->
+        atomic {
+          if
+          :: BIT(todo,i) && done < last[i] -> todo = todo & ~(1<<i); pollme = 1
+          :: else
+          fi;
+          i++ }
+     :: else -> i = 0; break
+     od;
 #endif
 scan:                                          /* then the slots, one step each */
      do
@@ -488,7 +510,12 @@ scan:                                          /* then the slots, one step each 
           if
           :: slot[i] != NONE &&
 #ifdef GLOBAL_EPOCH
-             1 -> dv = 0; do :: dv < N -> if :: birth[slot[i]] <= birth[dv] -> seen = seen | (1<<dv) :: else fi; dv++ :: else -> break od; dv = 0;
+             1 ->
+             do
+             :: dv < N && birth[slot[i]] <= birth[dv] -> seen = seen | (1<<dv); dv++
+             :: dv < N && birth[slot[i]] > birth[dv] -> dv++
+             :: dv == N -> dv = 0; break
+             od;
 #else
              BIT(todo,slot[i]) -> seen = seen | (1<<slot[i]);
 #endif
@@ -528,19 +555,30 @@ look:                                          /* then one incarnation after ano
 #ifdef CLOSE_BLIND
         if :: count[i] != 0 -> blk = 1 :: else -> skip; closed = closed | (1<<i) fi;
 #else
-        atomic { if :: BIT(closed,i) :: !BIT(closed,i) && count[i] == 0 -> closed = closed | (1<<i) :: else -> blk = 1 fi };
+        atomic {
+          if
+          :: BIT(closed,i)
+          :: !BIT(closed,i) && count[i] == 0 -> closed = closed | (1<<i)
+          :: else -> blk = 1
+          fi };
 #endif
 #endif
 #if defined(DEV) && !defined(EVENT_FIRST)
         /* then the stream (rule 6) */
         if
-        :: atomic { !blk -> do :: done < tail -> done++ :: break od; if :: done < last[i] -> blk = 1; pollme = 1 :: else fi }
+        :: atomic { !blk ->
+             do :: done < tail -> done++ :: break od;
+             if :: done < last[i] -> blk = 1; pollme = 1 :: else fi }
         :: blk
         fi;
 #endif
         /* then claim, and destroy (rule 15) */
 #ifdef NO_CLAIM
-        if :: !blk && !BIT(claimed,i) -> skip; d_step { assert(!BIT(freed,i)); claimed = claimed | (1<<i); freed = freed | (1<<i) } :: else fi;
+        if
+        :: !blk && !BIT(claimed,i) ->
+           d_step { assert(!BIT(freed,i)); claimed = claimed | (1<<i); freed = freed | (1<<i) }
+        :: else
+        fi;
         atomic {
 #else
         atomic {
