@@ -267,8 +267,8 @@ TEST(Replay, T25_AnEndlessFitEndsAtItsTimeAndTheOthersRunOn) {
 // optuna#2727, #3132, keras-tuner#1032, autokeras#1758: a NaN that came first is best for ever.
 TEST(Replay, T26_NaNIsFailedAndNeverBestAndItsParametersAreShown) {
   const OwnedRuntime runtime = Runtime::create().value();
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (Direction direction : {Direction::kMaximize, Direction::kMinimize}) {
     const auto study =
         run_study(numbers(6),
