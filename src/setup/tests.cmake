@@ -98,7 +98,7 @@ if(QUIESCE_CUDA_FOUND)
   add_dependencies(device_cuda_test fake_libcuda fake_libcuda_before_12 fake_libnvidia_ml)
 
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/exec/cuda/*_test.cc)
-  quiesce_gtest(exec_cuda_test exec.cuda sequential SOURCES ${tests} LIBS quiesce_exec)
+  quiesce_gtest(exec_cuda_test exec.cuda SOURCES ${tests} LIBS quiesce_exec)
   target_compile_definitions(exec_cuda_test PRIVATE
     QUIESCE_PTXAS_REPORT="${CMAKE_BINARY_DIR}/cuda/quiesce_cuda_kernels.fatbin.report")
 endif()
@@ -151,6 +151,6 @@ endif()
 
 # The checked models of the epoch protocol, with their mutations; ./run stress model runs them in full.
 if(NOT QUIESCE_SANITIZE)
-  quiesce_program_test(model.quick sequential ${CMAKE_SOURCE_DIR}/tests/model/check.sh quick)
+  quiesce_program_test(model.quick ${CMAKE_SOURCE_DIR}/tests/model/check.sh quick)
   set_tests_properties(model.quick PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 2 TIMEOUT 1200)
 endif()
