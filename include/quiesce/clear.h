@@ -56,8 +56,8 @@ QUIESCE_EXPORT std::string_view clear_state_name(ClearState state);
 
 // What keeps retired memory alive.
 enum class HolderKind : uint8_t {
-  kPin,         // a public call, a NameScope or a Pin that is inside the session
-  kLease,       // a Lease, or a run under one
+  kPin,         // a public call, a NameScope or a Pin that is inside the session; a scope on a lease
+  kLease,       // a Lease
   kStream,      // device work that is not complete
   kTensor,      // memory that the user took out of the session
   kReclaiming,  // a pass that is destroying the session at this moment
@@ -76,8 +76,9 @@ struct Holder {
   std::string where;  // "sweep.cc:88": where a lease was taken; empty for the others
 };
 
-// Sessions and graphs that a clear, or all clears so far, took out of reach. A leased session may
-// build more graphs after its clear, so graphs_reclaimed can exceed graphs_retired.
+// Sessions and graphs (models count as graphs) that a clear, or all clears so far, took out of reach.
+// retired = reclaimed + held, at any moment: a graph that a leased session builds after its clear counts
+// as retired from the start, and one whose last handle goes before its session as reclaimed.
 struct ClearCounts {
   uint64_t sessions_retired = 0;
   uint64_t sessions_reclaimed = 0;

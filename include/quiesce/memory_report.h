@@ -77,7 +77,7 @@ struct LiveSession {
 // Everything alive at one moment, with its holders.
 struct QUIESCE_EXPORT LiveReport {
   std::vector<LiveSession> sessions;
-  std::vector<Holder> holders;  // of live and retired sessions
+  std::vector<Holder> holders;  // of the retired ones
   uint64_t bytes = 0;
 
   uint64_t objects() const;
@@ -85,7 +85,7 @@ struct QUIESCE_EXPORT LiveReport {
   std::string to_json() const;
 };
 
-// What a runtime has done so far. retired = reclaimed + held at any quiet moment.
+// What a runtime has done so far. retired = reclaimed + held, at any moment; see ClearCounts.
 struct RuntimeTotals {
   uint64_t clears = 0;
   uint64_t generation = 0;
@@ -94,6 +94,7 @@ struct RuntimeTotals {
   uint64_t sessions_held = 0;
   uint64_t graphs_retired = 0;
   uint64_t graphs_reclaimed = 0;
+  uint64_t graphs_held = 0;
 };
 
 // Counts of the runtime's own records, for those who test that nothing grows.

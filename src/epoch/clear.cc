@@ -30,9 +30,11 @@ void Domain::retire_locked(Incarnation& incarnation, TicketState& cause, bool ca
   incarnation.retired_as_ = ++last_retired_;
   push_back(retired_, incarnation);
   ++totals_.retired;
-  const uint64_t units = incarnation.contents_->units();
-  totals_.units_retired += units;
-  cause.units_retired_.fetch_add(units, std::memory_order_relaxed);
+  // Release: whoever sees the bit sees the cause. From here on the units count themselves.
+  const uint64_t units =
+      incarnation.units_.fetch_or(Incarnation::kUnitsRetired, std::memory_order_acq_rel);
+  units_.retired.fetch_add(units, std::memory_order_release);
+  cause.units_.retired.fetch_add(units, std::memory_order_release);
   if (cancel) incarnation.request_cancel();
   // Before the state: whoever sees RETIRED and asks for a pass finds that there is something to do.
   retired_count_.fetch_add(1, std::memory_order_seq_cst);

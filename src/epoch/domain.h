@@ -49,8 +49,7 @@ struct ClearSpec {
 //
 //  1. A clear takes effect at one instant: the raising of the generation (process-wide), the marking
 //     of the state (one user), both inside the registry mutex.
-//  2. Under the registry mutex nothing allocates, drops a reference, logs or calls out (rule 21), but
-//     for Retirable::units(), a plain read.
+//  2. Under the registry mutex nothing allocates, drops a reference, logs or calls out (rule 21).
 //  3. There is no pass lock: passes run side by side and the claim decides (rule 15).
 //  4. Every retired incarnation is on the retired list, in the order of retiring, until RECLAIMED.
 //  5. After shutdown() the generation carries kClosedBit and nothing is made any more (rule 37).
@@ -157,6 +156,7 @@ class Domain {
   void user_lost_last_handle(User& user);
   void after_orphaning();
   absl::StatusOr<Ticket> finish_clear(TicketState* ticket, const ClearSpec& spec);
+  Totals totals_locked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(registry_);
   bool settled_locked(const TicketState& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(registry_);
   absl::StatusOr<WaitOutcome> wait(const TicketState& ticket, absl::Time deadline);
 
@@ -186,7 +186,8 @@ class Domain {
   base::CondVar settled_;  // something was reclaimed, or is now held by a stream alone
   List live_ ABSL_GUARDED_BY(registry_);
   List retired_ ABSL_GUARDED_BY(registry_);
-  Totals totals_ ABSL_GUARDED_BY(registry_);
+  Totals totals_ ABSL_GUARDED_BY(registry_);  // without units, which are counted in units_
+  UnitCounts units_;
   uint64_t clears_ ABSL_GUARDED_BY(registry_) = 0;
   uint64_t last_retired_ ABSL_GUARDED_BY(registry_) = 0;
   uint64_t waiting_ ABSL_GUARDED_BY(registry_) = 0;

@@ -1,6 +1,5 @@
 #include "epoch/incarnation.h"
 
-
 #include "base/failpoint.h"
 #include "base/ids.h"
 #include "epoch/domain.h"
@@ -48,6 +47,19 @@ void Incarnation::uncount() {
   if constexpr (!mutation::kNoReleaseTrigger) {
     if (before == 1 && state_.load(std::memory_order_seq_cst) != State::kLive) domain_->pass();
   }
+}
+
+void Incarnation::add_unit() {
+  // Acquire: with the bit, the cause is seen. The domain's count first: a report reads it last.
+  if ((units_.fetch_add(1, std::memory_order_acquire) & kUnitsRetired) == 0) return;
+  domain_->units_.retired.fetch_add(1, std::memory_order_release);
+  cause_->units_.retired.fetch_add(1, std::memory_order_release);
+}
+
+void Incarnation::remove_unit() {
+  if ((units_.fetch_sub(1, std::memory_order_acquire) & kUnitsRetired) == 0) return;
+  domain_->units_.reclaimed.fetch_add(1, std::memory_order_release);
+  cause_->units_.reclaimed.fetch_add(1, std::memory_order_release);
 }
 
 StreamMark& Incarnation::mark(uint64_t stream) {

@@ -106,6 +106,11 @@ class alignas(base::kCacheLine) Incarnation {
            (mutation::kNoState || state_.load(std::memory_order_seq_cst) == State::kLive);
   }
 
+  // One more, or one less, of what reports count beside the incarnation itself: graphs, to the layers
+  // above. Called inside a use of it, or by its destruction. The unit ends before remove_unit().
+  void add_unit();
+  void remove_unit();
+
   // Set by a clear that was asked to cancel what runs; read at batch borders (rule 33).
   bool cancel_requested() const { return cancel_.load(std::memory_order_relaxed); }
   void request_cancel() { cancel_.store(true, std::memory_order_relaxed); }
@@ -122,6 +127,7 @@ class alignas(base::kCacheLine) Incarnation {
   friend class User;
 
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
+  static constexpr uint64_t kUnitsRetired = uint64_t{1} << 63;
 
   Incarnation(Domain& domain, User& user, const std::atomic<uint64_t>* generation);
   ~Incarnation();
@@ -156,6 +162,7 @@ class alignas(base::kCacheLine) Incarnation {
   alignas(base::kCacheLine) std::atomic<uint64_t> count_{0};
   std::atomic<uint32_t> references_{1};
   std::atomic<uint32_t> keep_alives_{0};
+  std::atomic<uint64_t> units_{0};  // with kUnitsRetired from the retiring on
   StreamMark first_mark_;
   uint64_t leases_taken_ = 0;  // guarded by lock_
 
@@ -164,10 +171,11 @@ class alignas(base::kCacheLine) Incarnation {
   LeaseRecord* leases_ = nullptr;                  // oldest first
   LeaseRecord* newest_lease_ = nullptr;
   std::atomic<uint64_t> claimed_bytes_{0};  // bytes when claimed
-  std::atomic<uint64_t> claimed_units_{0};  // units when claimed
   Incarnation* previous_ = nullptr;  // registry list; guarded by the registry mutex
   Incarnation* next_ = nullptr;
-  TicketState* cause_ = nullptr;  // what retired it, a reference; guarded by the registry mutex
+  // What retired it, a reference; written once, under the registry mutex, and read under it or by who
+  // has seen kUnitsRetired.
+  TicketState* cause_ = nullptr;
   uint64_t retired_as_ = 0;       // place in the order of retirings; guarded by the registry mutex
 };
 

@@ -189,16 +189,11 @@ bool Domain::reclaim_one(Incarnation& incarnation, ThreadRecord& mine, PassResul
   }
   Retirable* contents = nullptr;
   uint64_t bytes = 0;
-  uint64_t units = 0;
   {
     base::SpinLockHolder lock(incarnation.lock_);
     contents = incarnation.contents_;
-    if (contents != nullptr) {
-      bytes = contents->bytes();
-      units = contents->units();
-    }
+    if (contents != nullptr) bytes = contents->bytes();
     incarnation.claimed_bytes_.store(bytes, std::memory_order_relaxed);
-    incarnation.claimed_units_.store(units, std::memory_order_relaxed);
     if constexpr (!mutation::kNoClaim) incarnation.contents_ = nullptr;
   }
   reclaiming_bytes_.fetch_add(bytes, std::memory_order_relaxed);
@@ -221,9 +216,7 @@ bool Domain::reclaim_one(Incarnation& incarnation, ThreadRecord& mine, PassResul
     incarnation.state_.store(Incarnation::State::kReclaimed, std::memory_order_release);
     unlink(retired_, incarnation);
     ++totals_.reclaimed;
-    totals_.units_reclaimed += units;
     incarnation.cause_->reclaimed_.fetch_add(1, std::memory_order_relaxed);
-    incarnation.cause_->units_reclaimed_.fetch_add(units, std::memory_order_relaxed);
     retired_count_.fetch_sub(1, std::memory_order_release);
     if (waiting_ != 0) settled_.notify_all();
   }

@@ -13,7 +13,6 @@ namespace {
 struct Covered {
   IncarnationRef incarnation;
   uint64_t clear = 0;
-  bool own = false;
 };
 
 // A lease as copied under the incarnation's lock: no allocation there.
@@ -39,24 +38,24 @@ Report Domain::make_report(const TicketState* ticket) {
     for (Incarnation* incarnation = retired_.first; incarnation != nullptr;
          incarnation = incarnation->next_) {
       if (ticket != nullptr && incarnation->retired_as_ > ticket->newest_) break;
-      covered.push_back({IncarnationRef(incarnation), incarnation->cause_->clear_,
-                         ticket == nullptr || incarnation->cause_ == ticket});
+      covered.push_back({IncarnationRef(incarnation), incarnation->cause_->clear_});
     }
-    report.all = totals_;
+    // All counts of one moment: the incarnations' change under this mutex, and the units of a part
+    // are read before those of the whole.
+    if (ticket != nullptr) {
+      report.generation = ticket->generation_;
+      report.clear = ticket->clear_;
+      report.own.retired = ticket->retired_.load(std::memory_order_relaxed);
+      report.own.reclaimed = ticket->reclaimed_.load(std::memory_order_relaxed);
+      ticket->units_.read(report.own);
+    }
+    report.all = totals_locked();
     report.done = covered.empty();
     if (ticket == nullptr) {
       report.generation = generation();
-      report.own = totals_;
+      report.own = report.all;
     }
     break;
-  }
-  if (ticket != nullptr) {
-    report.generation = ticket->generation_;
-    report.clear = ticket->clear_;
-    report.own.reclaimed = ticket->reclaimed_.load(std::memory_order_relaxed);
-    report.own.retired = ticket->retired_.load(std::memory_order_relaxed);
-    report.own.units_reclaimed = ticket->units_reclaimed_.load(std::memory_order_relaxed);
-    report.own.units_retired = ticket->units_retired_.load(std::memory_order_relaxed);
   }
   report.foreign_destructors = foreign_count_.load(std::memory_order_relaxed);
   const int64_t now = steady_now();
@@ -65,7 +64,6 @@ Report Domain::make_report(const TicketState* ticket) {
     Incarnation& incarnation = *entry.incarnation;
     const size_t first_holder = report.holders.size();
     uint64_t bytes = 0;
-    uint64_t units = 0;
     std::vector<LeaseCopy> leases;
     for (bool complete = false; !complete;) {
       leases.reserve(leases.capacity() * 2 + 4);
@@ -74,9 +72,6 @@ Report Domain::make_report(const TicketState* ticket) {
       bytes = incarnation.contents_ != nullptr
                   ? incarnation.contents_->bytes()
                   : incarnation.claimed_bytes_.load(std::memory_order_relaxed);
-      units = incarnation.contents_ != nullptr
-                  ? incarnation.contents_->units()
-                  : incarnation.claimed_units_.load(std::memory_order_relaxed);
       const LeaseRecord* lease = incarnation.leases_;
       for (; lease != nullptr && leases.size() < leases.capacity(); lease = lease->next) {
         LeaseCopy copy;
@@ -101,9 +96,12 @@ Report Domain::make_report(const TicketState* ticket) {
       return holder;
     };
     const Incarnation::State state = incarnation.state();
-    if (state == Incarnation::State::kReclaimed) continue;
-    report.held_units += units;
-    if (entry.own) report.own_held_units += units;
+    if (state == Incarnation::State::kReclaimed) {
+      // The counts above have it as held: named, without the bytes that are gone by now.
+      bytes = 0;
+      add(HolderKind::kReclaiming, "reclaimed while this report was made");
+      continue;
+    }
     if (state == Incarnation::State::kClaimed) {
       add(HolderKind::kReclaiming, "being destroyed");
       report.held_bytes += bytes;
@@ -190,10 +188,16 @@ std::vector<LiveIncarnation> Domain::live() {
   return result;
 }
 
+Totals Domain::totals_locked() {
+  Totals totals = totals_;
+  units_.read(totals);
+  return totals;
+}
+
 Totals Domain::totals() {
   if (forked()) return {};
   base::MutexLock lock(registry_);
-  return totals_;
+  return totals_locked();
 }
 
 DomainFigures Domain::figures() {
@@ -201,7 +205,7 @@ DomainFigures Domain::figures() {
   if (forked()) return figures;
   {
     base::MutexLock lock(registry_);
-    figures.totals = totals_;
+    figures.totals = totals_locked();
     figures.live = live_.size;
     figures.clears = clears_;
   }

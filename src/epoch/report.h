@@ -25,14 +25,16 @@ struct Holder {
   int line = 0;
 };
 
-// Numbers of incarnations. held = retired - reclaimed.
+// Numbers of incarnations, and of the units inside them (graphs, to the layers above). A unit made in
+// an incarnation that is retired already counts as retired, one that ends before its incarnation does
+// as reclaimed, so that both add up: held = retired - reclaimed.
 struct Totals {
   uint64_t retired = 0;
   uint64_t reclaimed = 0;
-  uint64_t held() const { return retired - reclaimed; }
-  // Retirable::units() of them, at the clear and at reclaim: a leased incarnation may have grown.
   uint64_t units_retired = 0;
   uint64_t units_reclaimed = 0;
+  uint64_t held() const { return retired - reclaimed; }
+  uint64_t units_held() const { return units_retired - units_reclaimed; }
 };
 
 // How a clear stands. Covers every incarnation not reclaimed of its own and of all earlier clears;
@@ -45,8 +47,6 @@ struct Report {
   Totals all;  // of all clears and retirings so far
   std::vector<Holder> holders;
   uint64_t held_bytes = 0;  // of the incarnations covered, each once
-  uint64_t held_units = 0;
-  uint64_t own_held_units = 0;  // of those, this clear's own
   uint64_t foreign_destructors = 0;  // still to run
 };
 

@@ -50,10 +50,6 @@ class Retirable {
   virtual uint64_t bytes() const = 0;
 
   virtual std::string_view name() const = 0;
-
-  // How many units of it a report counts beside the incarnation itself: graphs, to the layers above. A
-  // plain read, as bytes().
-  virtual uint64_t units() const { return 0; }
 };
 
 }  // namespace quiesce::epoch

@@ -15,6 +15,19 @@ namespace quiesce::epoch {
 
 class Domain;
 
+// Units that were retired and reclaimed, counted one by one as they are. Whoever reads both holds the
+// registry mutex, in which incarnations are retired, and reads `reclaimed` first: it never exceeds
+// `retired`. Release and acquire: who sees a unit reclaimed sees it retired. Thread-safe.
+struct UnitCounts {
+  std::atomic<uint64_t> retired{0};
+  std::atomic<uint64_t> reclaimed{0};
+
+  void read(Totals& totals) const {
+    totals.units_reclaimed = reclaimed.load(std::memory_order_acquire);
+    totals.units_retired = retired.load(std::memory_order_acquire);
+  }
+};
+
 // What one clear retired and why: at once the ticket's state and the cause that stale errors name.
 // Made before the registry is entered; text by value, since thread and module may be gone when the
 // error is written (rule 35). Counted; immutable but for the totals.
@@ -31,14 +44,14 @@ class TicketState {
 
  private:
   friend class Domain;
+  friend class Incarnation;
   friend class Ticket;
 
   Domain& domain_;
   std::atomic<uint32_t> references_{1};
-  std::atomic<uint64_t> retired_{0};
-  std::atomic<uint64_t> reclaimed_{0};
-  std::atomic<uint64_t> units_retired_{0};
-  std::atomic<uint64_t> units_reclaimed_{0};
+  std::atomic<uint64_t> retired_{0};    // written under the registry mutex
+  std::atomic<uint64_t> reclaimed_{0};  // likewise
+  UnitCounts units_;
   // Set inside the registry section of the clear, constant afterwards.
   uint64_t generation_ = 0;
   uint64_t clear_ = 0;       // number of the clear

@@ -123,6 +123,7 @@ RuntimeTotals Core::totals() {
   totals.sessions_held = figures.totals.held();
   totals.graphs_retired = figures.totals.units_retired;
   totals.graphs_reclaimed = figures.totals.units_reclaimed;
+  totals.graphs_held = figures.totals.units_held();
   return totals;
 }
 

@@ -64,10 +64,7 @@ void ObjectRecord::end_of_handles() noexcept {
     epoch::Pin pin(*keep_alive_, "drop");
     // Not to be entered: retired and out of this thread's reach, so it goes with its session.
     if (pin) {
-      auto& contents = *static_cast<SessionContents*>(keep_alive_->contents());
-      std::unique_ptr<SessionObject> object = contents.take_out(*this);
-      object.reset();
-      drop_reference();  // the contents'
+      static_cast<SessionContents*>(keep_alive_->contents())->end(*this);
     }
   }
   // With no lock held: it may retire the incarnation, and so run a pass.

@@ -54,6 +54,7 @@ class ObjectRecord {
 
   const std::string& name() const { return name_; }
   ObjectKind kind() const { return kind_; }
+  bool is_graph() const { return kind_ != ObjectKind::kOther; }  // as reports count
   SourceLocation where() const { return where_; }
   bool live() const { return keep_alive_->live(); }
 

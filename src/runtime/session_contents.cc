@@ -96,13 +96,6 @@ void SessionContents::cancel(std::string cause) {
   incarnation_.request_cancel();
 }
 
-void SessionContents::count(const ObjectRecord& record, int64_t change) {
-  objects_.fetch_add(static_cast<uint64_t>(change), std::memory_order_relaxed);
-  if (record.kind() != ObjectKind::kOther) {
-    graphs_.fetch_add(static_cast<uint64_t>(change), std::memory_order_relaxed);
-  }
-}
-
 ObjectRecord* SessionContents::adopt(std::unique_ptr<SessionObject> object, ObjectKind kind,
                                      std::string name, SourceLocation where) {
   auto* record = new ObjectRecord(incarnation_, std::move(object), kind, std::move(name), where);
@@ -110,16 +103,23 @@ ObjectRecord* SessionContents::adopt(std::unique_ptr<SessionObject> object, Obje
   record->previous_ = last_;
   (last_ != nullptr ? last_->next_ : first_) = record;
   last_ = record;
-  count(*record, 1);
+  objects_.fetch_add(1, std::memory_order_relaxed);
+  if (record->is_graph()) incarnation_.add_unit();
   return record;
 }
 
-std::unique_ptr<SessionObject> SessionContents::take_out(ObjectRecord& record) {
-  base::MutexLock lock(mutex_);
-  (record.previous_ != nullptr ? record.previous_->next_ : first_) = record.next_;
-  (record.next_ != nullptr ? record.next_->previous_ : last_) = record.previous_;
-  count(record, -1);
-  return std::move(record.object_);
+void SessionContents::end(ObjectRecord& record) {
+  std::unique_ptr<SessionObject> object;
+  {
+    base::MutexLock lock(mutex_);
+    (record.previous_ != nullptr ? record.previous_->next_ : first_) = record.next_;
+    (record.next_ != nullptr ? record.next_->previous_ : last_) = record.previous_;
+    object = std::move(record.object_);
+    objects_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  object.reset();
+  if (record.is_graph()) incarnation_.remove_unit();
+  record.drop_reference();
 }
 
 std::vector<LiveObject> SessionContents::list_objects() const {
@@ -146,9 +146,7 @@ void SessionContents::destroy(epoch::ForeignList&) {
       record = last_;
     }
     if (record == nullptr) break;
-    std::unique_ptr<SessionObject> object = take_out(*record);
-    object.reset();
-    record->drop_reference();
+    end(*record);
   }
   // A pass claims contents only when their stream has come to its end.
   delete stream_.exchange(nullptr, std::memory_order_acq_rel);

@@ -72,8 +72,9 @@ class SessionContents final : public epoch::Retirable {
   // Takes an object over; the record has one handle.
   ObjectRecord* adopt(std::unique_ptr<SessionObject> object, ObjectKind kind, std::string name,
                       SourceLocation where);
-  // Takes a dropped object out of the list, for the caller to destroy with no lock held.
-  std::unique_ptr<SessionObject> take_out(ObjectRecord& record);
+  // Takes an object out of the list, destroys it with no lock held, and drops the contents' reference
+  // on its record.
+  void end(ObjectRecord& record);
 
   uint64_t object_count() const { return objects_.load(std::memory_order_relaxed); }
   std::vector<LiveObject> list_objects() const;
@@ -85,13 +86,9 @@ class SessionContents final : public epoch::Retirable {
   void destroy(epoch::ForeignList& foreign) override;
   uint64_t bytes() const override { return account_figures().current; }
   std::string_view name() const override { return session_name(); }
-  // Models and graphs.
-  uint64_t units() const override { return graphs_.load(std::memory_order_relaxed); }
 
  private:
   friend class Core;
-
-  void count(const ObjectRecord& record, int64_t change);
 
   Core& core_;
   SessionUser& user_;
@@ -102,7 +99,6 @@ class SessionContents final : public epoch::Retirable {
   std::atomic<graph::NameTable*> names_{nullptr};
   std::atomic<device::Stream*> stream_{nullptr};
   std::atomic<bool> has_account_{false};
-  std::atomic<uint64_t> graphs_{0};   // relaxed: figures
   std::atomic<uint64_t> objects_{0};  // relaxed: figures
   mutable base::Mutex mutex_;         // leaf but for the ledger, which account() enters under it
   memory::Account account_;           // written under the mutex, once

@@ -26,6 +26,7 @@ ClearCounts counts(const epoch::Totals& totals) {
   counts.sessions_held = totals.held();
   counts.graphs_retired = totals.units_retired;
   counts.graphs_reclaimed = totals.units_reclaimed;
+  counts.graphs_held = totals.units_held();
   return counts;
 }
 
@@ -85,8 +86,6 @@ ClearReport TicketState::finish(epoch::WaitOutcome outcome, absl::Time started) 
     report.clears = from->clear;
     report.own = counts(from->own);
     report.all = counts(from->all);
-    report.own.graphs_held = from->own_held_units;
-    report.all.graphs_held = from->held_units;
     report.bytes_held = from->held_bytes;
     report.foreign_destructors = from->foreign_destructors;
     report.holders = public_holders(std::move(from->holders));

@@ -95,7 +95,7 @@ TEST(Lease, IsNamedAsHolderWithLabelThreadAgeAndPlace) {
   EXPECT_EQ(holder.where, "lease_test.cc:" + std::to_string(line));
 }
 
-TEST(Lease, WhatIsBuiltUnderItAfterTheClearIsCountedAtReclaim) {
+TEST(Lease, WhatIsBuiltOrDroppedUnderItAfterTheClearIsCounted) {
   auto runtime = isolated();
   Session trial = runtime->new_session({.name = "trial"}).value();
   Lease lease = trial.lease("x").value();
@@ -104,12 +104,21 @@ TEST(Lease, WhatIsBuiltUnderItAfterTheClearIsCountedAtReclaim) {
   {
     SessionScope scope(lease);
     one = build_thing().value();
-    EXPECT_EQ(runtime->clear().value().own.graphs_retired, 1u);
+    const ClearReport report = runtime->clear().value();
+    EXPECT_EQ(report.own.graphs_retired, 1u);
+    EXPECT_EQ(report.own.graphs_reclaimed, 0u);
+    EXPECT_EQ(report.own.graphs_held, 1u);
     two = build_thing().value();
+    one = ThingHandle();  // ends before its session does
+    const ClearReport later = report.ticket.report();
+    EXPECT_EQ(later.own.graphs_retired, 2u) << later;
+    EXPECT_EQ(later.own.graphs_reclaimed, 1u) << later;
+    EXPECT_EQ(later.own.graphs_held, 1u) << later;
   }
   lease.release();
-  EXPECT_EQ(runtime->totals().graphs_retired, 1u);
+  EXPECT_EQ(runtime->totals().graphs_retired, 2u);
   EXPECT_EQ(runtime->totals().graphs_reclaimed, 2u);
+  EXPECT_EQ(runtime->totals().graphs_held, 0u);
 }
 
 TEST(Lease, SessionGoesOnWithAFreshIncarnationBesideTheLeasedOne) {

@@ -59,6 +59,7 @@ class Storm : public ::testing::Test {
           if (i == 0) options.wait = absl::Milliseconds(1);
           auto report = runtime_->clear(options);
           ASSERT_TRUE(report.ok()) << report.status();
+          expect_sound(*report);
           ++clears;
           std::this_thread::yield();
         }
@@ -69,8 +70,25 @@ class Storm : public ::testing::Test {
     EXPECT_EQ(last.state, ClearState::kDone) << last;
     EXPECT_EQ(last.all.sessions_held, 0u);
     EXPECT_EQ(last.all.sessions_retired, last.all.sessions_reclaimed);
+    EXPECT_EQ(last.all.graphs_held, 0u);
+    EXPECT_EQ(last.all.graphs_retired, last.all.graphs_reclaimed);
     EXPECT_EQ(runtime_->memory_info().in_use(), 0u);
     EXPECT_GE(clears, kClears);
+  }
+
+  // A report made in the middle of everything says one thing throughout.
+  static void expect_sound(const ClearReport& report) {
+    EXPECT_LE(report.own.graphs_reclaimed, report.own.graphs_retired) << report;
+    EXPECT_LE(report.all.graphs_reclaimed, report.all.graphs_retired) << report;
+    EXPECT_LE(report.own.graphs_retired, report.all.graphs_retired) << report;
+    EXPECT_LE(report.own.sessions_held, report.all.sessions_held) << report;
+    if (report.state == ClearState::kDone) {
+      EXPECT_EQ(report.own.sessions_held, 0u) << report;
+      EXPECT_EQ(report.own.graphs_held, 0u) << report;
+      EXPECT_TRUE(report.holders.empty()) << report;
+    } else {
+      EXPECT_FALSE(report.holders.empty()) << report;
+    }
   }
 
   void stop_when_all_are_through(int workers, std::atomic<bool>& stop) {
