@@ -42,6 +42,10 @@ class ThreadChurn {
     while (storm_.running()) {
       phase(random);
       const RuntimeCensus census = settle();
+      // A joined thread may still be on the kernel's list for a moment.
+      for (int i = 0; i < 1000 && threads_of_process() != threads_before; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
       QUIESCE_STORM_CHECK(storm_, threads_of_process() == threads_before);
       if (!first) first = census;
       QUIESCE_STORM_CHECK(storm_, census.control_blocks == first->control_blocks);

@@ -102,8 +102,9 @@ class alignas(base::kCacheLine) Incarnation {
   bool live() const {
     // seq_cst: read after a pin's publishing, in one total order with the raising of the generation,
     // the retiring and the scan of the pass (rule 2).
-    return (mutation::kNoGen || birth_ == generation_->load(std::memory_order_seq_cst)) &&
-           (mutation::kNoState || state_.load(std::memory_order_seq_cst) == State::kLive);
+    // State first: who sees LIVE sees the birth, which the linking wrote.
+    return (mutation::kNoState || state_.load(std::memory_order_seq_cst) == State::kLive) &&
+           (mutation::kNoGen || birth_ == generation_->load(std::memory_order_seq_cst));
   }
 
   // One more, or one less, of what reports count beside the incarnation itself: graphs, to the layers

@@ -98,14 +98,16 @@ ThreadCache* AllocatorCore::make_cache() {
 }
 
 void AllocatorCore::remove_cache(ThreadCache* cache) {
+  // Flushed while it can still be found: who closes an account, or recalls, meets its credits in the
+  // cache or back in the ledger. Its thread, which would fill it again, is here.
+  flush(*cache);
   {
     base::MutexLock lock(caches_mutex_);
     (cache->previous != nullptr ? cache->previous->next : caches_) = cache->next;
     if (cache->next != nullptr) cache->next->previous = cache->previous;
     --cache_count_;
   }
-  // Nobody finds it any more; who found it before has left its latch.
-  flush(*cache);
+  // Nobody finds it any more; who found it before has left the list.
   delete cache;
 }
 
