@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/ids.h"
 #include "base/make_error.h"
 #include "quiesce/errors.h"
 
@@ -69,8 +69,14 @@ absl::Status write_file_atomically(const std::string& path,
     return base::make_error(ErrorKind::kInvalidArgument,
                             absl::StrCat("cannot write \"", path, "\": it names no file"));
   }
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
-  const int made = mkostemp(temporary.data(), O_CLOEXEC);
+  // A name of our own: mkostemp would make the file private, and which bits the umask leaves to a new
+  // file only the kernel says without changing the umask for the other threads.
+  std::string temporary;
+  int made = -1;
+  do {
+    temporary = absl::StrCat(path, ".", getpid(), "-", base::next_id(), ".new");
+    made = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (made < 0 && errno == EEXIST);
   if (made < 0) return file_error("write", path, errno);
   OpenFile file(made, temporary);
 
@@ -79,11 +85,12 @@ absl::Status write_file_atomically(const std::string& path,
       return file_error("write", path, error);
     }
   }
-  // A new file is as readable as the umask allows, not private as mkostemp makes it.
+  // What replaces a file is as readable as that was.
   struct stat before;
-  mode_t mode = 0644;
-  if (stat(path.c_str(), &before) == 0) mode = before.st_mode & 0777;
-  if (fchmod(file.descriptor(), mode) != 0) return file_error("write", path, errno);
+  if (stat(path.c_str(), &before) == 0 &&
+      fchmod(file.descriptor(), before.st_mode & 0777) != 0) {
+    return file_error("write", path, errno);
+  }
   if (fsync(file.descriptor()) != 0) return file_error("force to disk", path, errno);
   if (file.close_now() != 0) return file_error("write", path, errno);
   if (rename(temporary.c_str(), path.c_str()) != 0) return file_error("replace", path, errno);
@@ -100,7 +107,7 @@ absl::Status write_file_atomically(const std::string& path,
 }
 
 absl::StatusOr<std::vector<char>> read_whole_file(const std::string& path) {
-  OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe would wait
   if (file.descriptor() < 0) return file_error("open", path, errno);
   struct stat found;
   if (fstat(file.descriptor(), &found) != 0) return file_error("read", path, errno);

@@ -1,5 +1,6 @@
 // Sequential: the public face of ModelCore. Each call is one use: it enters the model's session,
 // works on one Snapshot or with the right to change the model, and returns.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <thread>
@@ -321,15 +322,14 @@ absl::StatusOr<Logs> Sequential::evaluate(const Tensor& x, const Tensor& y,
   QUIESCE_ASSIGN_OR_RETURN(
       const nn::Samples samples,
       nn::check_samples(*now->program, x, y, options.sample_weight, "evaluate"));
-  nn::ProgressBar bar((samples.size() + options.batch_size - 1) / options.batch_size,
-                      options.verbose, absl::Now());
+  const int64_t batch = std::min(options.batch_size, samples.size());
+  const int64_t steps = (samples.size() + batch - 1) / batch;
+  nn::ProgressBar bar(steps, options.verbose, absl::Now());
   QUIESCE_ASSIGN_OR_RETURN(
       const Logs logs,
       nn::evaluate_samples(context, core.contents(), *now->program, now->weights->data(), samples,
-                           options.batch_size, options.stop, "evaluate"));
-  nn::emit(options.progress,
-           bar.update((samples.size() + options.batch_size - 1) / options.batch_size, logs,
-                      /*last=*/true, absl::Now()));
+                           batch, options.stop, "evaluate"));
+  nn::emit(options.progress, bar.update(steps, logs, /*last=*/true, absl::Now()));
   return logs;
 }
 
