@@ -24,11 +24,10 @@ class Core;
 struct Access;
 }
 
-// How a pin is published; fixed for the process before the first pin.
+// How a pin is published; fixed when the runtime is made.
 enum class PinForm : uint8_t {
-  kDefault,     // kExchange, unless the process already has the other
   kExchange,    // portable
-  kMembarrier,  // cheaper pins, dearer passes; Linux
+  kMembarrier,  // cheaper pins, dearer passes; where the kernel does not offer it, kExchange
 };
 
 struct DeviceOptions {
@@ -40,7 +39,7 @@ struct DeviceOptions {
 struct RuntimeOptions {
   std::vector<DeviceOptions> devices = {DeviceOptions{}};  // sessions name them by index
   uint64_t session_quota = 0;  // for sessions that name none; 0: none
-  PinForm pin_form = PinForm::kDefault;
+  PinForm pin_form = PinForm::kExchange;
 };
 
 class Runtime;
@@ -61,8 +60,8 @@ class QUIESCE_EXPORT Runtime {
  public:
   // The default runtime: made on first use with the host device, never destroyed.
   static Runtime& process(SourceLocation where = SourceLocation::current());
-  // Sets what process() will be made with. Fails with kMismatch once it exists and differs; the
-  // message names the place of its first use.
+  // Sets what process() will be made with. kMismatch once it exists and differs; the message names the
+  // place of its first use. kInvalidArgument or kUnsupported for what no runtime can be made with.
   static absl::Status configure_process(const RuntimeOptions& options);
   // An isolated runtime.
   static absl::StatusOr<OwnedRuntime> create(const RuntimeOptions& options = {},

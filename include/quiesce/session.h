@@ -87,8 +87,8 @@ class QUIESCE_EXPORT Session {
 // its session's memory goes when the last lease does. A thread that entered it by SessionScope goes
 // on using, and building in, the incarnation even after that is retired.
 // Owner: whoever holds a copy. Thread word: thread-compatible; move it to, or copy it for, any thread.
-// After clear: unchanged, its session is then named as held by it. After shutdown: release() still
-// works; entering it gives kShutdown on the first call.
+// After clear: unchanged, its session is then named as held by it. After shutdown: likewise, until it
+// is released.
 class QUIESCE_EXPORT Lease {
  public:
   Lease() noexcept = default;
@@ -151,7 +151,7 @@ inline Pin Session::pin(const char* doing) const { return Pin(*this, doing); }
 // reverse order; misuse ends the process in debug builds with both places named.
 // Owner: a local variable. Thread word: thread-bound.
 // After clear: a scope on a session goes on with the fresh incarnation; one on a lease stays in the
-// leased one. After shutdown: the calls made under it return kShutdown.
+// leased one. After shutdown: the calls made under it return kShutdown; under a lease: unchanged.
 class QUIESCE_EXPORT SessionScope {
  public:
   explicit SessionScope(const Session& session, SourceLocation where = SourceLocation::current());

@@ -94,22 +94,6 @@ absl::StatusOr<Ticket> Domain::clear(const ClearSpec& spec) {
   return finish_clear(ticket, spec);
 }
 
-absl::StatusOr<Ticket> Domain::retire(Incarnation& incarnation, const ClearSpec& spec) {
-  if (forked()) return base::forked_child_error();
-  TicketState* ticket = new TicketState(*this, spec.api, spec.where);
-  ticket->name_thread();
-  {
-    base::MutexLock lock(registry_);
-    ticket->clear_ = ++clears_;
-    ticket->generation_ = generation_->load(std::memory_order_relaxed) & ~kClosedBit;
-    if (incarnation.state() == Incarnation::State::kLive) {
-      retire_locked(incarnation, *ticket, spec.cancel);
-    }
-    ticket->newest_ = last_retired_;
-  }
-  return finish_clear(ticket, spec);
-}
-
 absl::StatusOr<Ticket> Domain::finish_clear(TicketState* ticket, const ClearSpec& spec) {
   Ticket result(ticket);
   QUIESCE_FAILPOINT("epoch.clear.retired");

@@ -20,7 +20,8 @@ constinit std::atomic<Domain*> all_domains{nullptr};
 std::atomic<uint64_t>* make_generation() {
   base::init_once();
   void* page = base::map_wiped_on_fork(sizeof(std::atomic<uint64_t>));
-  return new (page) std::atomic<uint64_t>(1);
+  // A domain made in a forked child is as one that the child took over: it answers kForkedChild.
+  return new (page) std::atomic<uint64_t>(base::is_forked_child() ? 0 : 1);
 }
 
 // Probe and register before anything relies on it (rule 13).

@@ -56,7 +56,8 @@ struct ClearSpec {
 //  6. In a forked child the generation reads 0: no pin is valid, and every call returns kForkedChild,
 //     taking no lock, waiting for nothing, destroying nothing.
 //
-// Lock order: registry mutex -> nothing; record lock -> nothing; an incarnation's lock -> nothing.
+// Lock order: registry mutex -> nothing; record lock -> nothing; an incarnation's
+// lock -> what Retirable::bytes() takes.
 class Domain {
  public:
   static constexpr uint64_t kClosedBit = uint64_t{1} << 63;
@@ -94,8 +95,6 @@ class Domain {
   // Retires, runs a pass, and waits for nobody; wait on the ticket. kForkedChild; kShutdown only for
   // clears after shutdown().
   absl::StatusOr<Ticket> clear(const ClearSpec& spec);
-  // Retires this one incarnation, if it is live, as a clear of its user does.
-  absl::StatusOr<Ticket> retire(Incarnation& incarnation, const ClearSpec& spec);
   // A process-wide clear after which nothing is made any more; then waits as Ticket::wait does. The
   // first call's ticket is shared by later ones.
   absl::StatusOr<Ticket> shutdown(absl::Time deadline, SourceLocation where);
@@ -178,7 +177,7 @@ class Domain {
   static void push_back(List& list, Incarnation& incarnation);
   static void unlink(List& list, Incarnation& incarnation);
 
-  // In a page that a fork wipes; starts at 1, never 0 in the process that made it.
+  // In a page that a fork wipes; starts at 1, never 0 in a process that is no forked child.
   std::atomic<uint64_t>* const generation_;
   const DomainOptions::PinForm form_;
 

@@ -45,8 +45,9 @@ class Retirable {
   // is deleted right after. May pin other incarnations, clear, and drop handles; never waits for one.
   virtual void destroy(ForeignList& foreign) = 0;
 
-  // Bytes now charged to it, for reports. Called by any thread while the contents exist, under a
-  // spin lock: a plain read, that locks nothing, allocates nothing and calls nobody.
+  // Bytes now in use by it, for reports. Called by any thread while the contents exist, under the
+  // incarnation's lock: short, calls nobody, and locks at most what nobody holds while entering this
+  // layer.
   virtual uint64_t bytes() const = 0;
 
   virtual std::string_view name() const = 0;

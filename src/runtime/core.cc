@@ -28,25 +28,16 @@ epoch::DomainOptions domain_options(const RuntimeOptions& options) {
   return domain;
 }
 
-absl::StatusOr<std::unique_ptr<device::Device>> open_device(const DeviceOptions& options,
-                                                            int index) {
-  switch (options.kind) {
-    case DeviceKind::kHost: {
-      device::HostDeviceOptions host;
-      host.index = index;
-      return device::open_host_device(host);
-    }
-    case DeviceKind::kSimulated: {
-      device::SimulatedDeviceOptions simulated;
-      simulated.index = index;
-      return device::open_simulated_device(simulated);
-    }
-    default:
-      return base::make_error(ErrorKind::kUnsupported,
-                              absl::StrCat("device ", index, ": this build opens the host and the "
-                                                             "simulated device, not ",
-                                           std::string(device_kind_name(options.kind))));
+// Of a kind that check_options() lets through.
+std::unique_ptr<device::Device> open_device(const DeviceOptions& options, int index) {
+  if (options.kind == DeviceKind::kSimulated) {
+    device::SimulatedDeviceOptions simulated;
+    simulated.index = index;
+    return device::open_simulated_device(simulated);
   }
+  device::HostDeviceOptions host;
+  host.index = index;
+  return device::open_host_device(host);
 }
 
 }  // namespace
@@ -54,28 +45,55 @@ absl::StatusOr<std::unique_ptr<device::Device>> open_device(const DeviceOptions&
 Core::Core(epoch::Domain& domain, const RuntimeOptions& options, SourceLocation where)
     : runtime_(this), domain_(domain), options_(options), made_at_(where) {}
 
-absl::StatusOr<Core*> Core::create(const RuntimeOptions& options, SourceLocation where) {
-  base::init_once();
-  if (base::is_forked_child()) return base::forked_child_error();
+absl::Status Core::check_options(const RuntimeOptions& options) {
   if (options.devices.empty()) {
     return base::make_error(ErrorKind::kInvalidArgument,
                             "RuntimeOptions::devices is empty; a runtime needs one device, such as "
                             "the host");
   }
-  auto* core = new Core(epoch::Domain::create(domain_options(options)), options, where);
-  core->next_core_ = all_cores.load(std::memory_order_relaxed);
-  while (!all_cores.compare_exchange_weak(core->next_core_, core, std::memory_order_release)) {
+  for (size_t i = 0; i < options.devices.size(); ++i) {
+    const DeviceKind kind = options.devices[i].kind;
+    if (kind == DeviceKind::kHost || kind == DeviceKind::kSimulated) continue;
+    return base::make_error(ErrorKind::kUnsupported,
+                            absl::StrCat("device ", i, ": this build opens the host and the "
+                                                       "simulated device, not ",
+                                         std::string(device_kind_name(kind))));
   }
-  install_thread_exit(core->domain_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Core*> Core::create(const RuntimeOptions& options, SourceLocation where) {
+  base::init_once();
+  if (base::is_forked_child()) return base::forked_child_error();
+  // Before anything is made: a core is never destroyed.
+  QUIESCE_RETURN_IF_ERROR(check_options(options));
+  auto* core = new Core(epoch::Domain::create(domain_options(options)), options, where);
+  core->publish();
   QUIESCE_RETURN_IF_ERROR(core->open_devices());
   return core;
+}
+
+Core& Core::of_forked_child(SourceLocation where) {
+  static Core& core = *[where] {
+    auto* made = new Core(epoch::Domain::create({}), RuntimeOptions{}, where);
+    made->publish();
+    return made;
+  }();
+  return core;
+}
+
+void Core::publish() {
+  next_core_ = all_cores.load(std::memory_order_relaxed);
+  while (!all_cores.compare_exchange_weak(next_core_, this, std::memory_order_release)) {
+  }
+  install_thread_exit(domain_);
 }
 
 absl::Status Core::open_devices() {
   devices_.reserve(options_.devices.size());  // sessions keep addresses of the entries
   for (const DeviceOptions& options : options_.devices) {
     OpenDevice open;
-    QUIESCE_ASSIGN_OR_RETURN(open.device, open_device(options, static_cast<int>(devices_.size())));
+    open.device = open_device(options, static_cast<int>(devices_.size()));
     memory::AllocatorOptions allocator;
     allocator.limit = options.memory_limit;
     QUIESCE_ASSIGN_OR_RETURN(open.allocator,

@@ -47,6 +47,10 @@ struct OpenDevice {
 class Core {
  public:
   static absl::StatusOr<Core*> create(const RuntimeOptions& options, SourceLocation where);
+  // What is wrong with them, so far as it is seen before a device is opened.
+  static absl::Status check_options(const RuntimeOptions& options);
+  // For a forked child that has no core from its parent: one that answers kForkedChild to everything.
+  static Core& of_forked_child(SourceLocation where);
 
   Runtime& runtime() { return runtime_; }
   epoch::Domain& domain() { return domain_; }
@@ -89,6 +93,7 @@ class Core {
  private:
   Core(epoch::Domain& domain, const RuntimeOptions& options, SourceLocation where);
 
+  void publish();
   absl::Status open_devices();
   absl::StatusOr<SessionUser*> make_user(const SessionOptions& options, SourceLocation where);
   SessionMemory session_memory_locked(SessionUser& user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

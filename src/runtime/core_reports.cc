@@ -94,6 +94,8 @@ LiveReport Core::live_report() {
     base::MutexLock lock(mutex_);
     for (const SessionContents* contents = first_contents_; contents != nullptr;
          contents = contents->next_contents_) {
+      // Being made, and not retired for that.
+      if (contents->incarnation().state() == epoch::Incarnation::State::kNew) continue;
       const SessionUser& user = contents->user();
       LiveSession session;
       session.session = user.name();

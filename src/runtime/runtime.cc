@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/make_error.h"
 #include "base/mutex.h"
+#include "base/process.h"
 #include "base/status_macros.h"
 #include "runtime/core.h"
 #include "runtime/report_format.h"
@@ -39,6 +40,8 @@ bool same(const RuntimeOptions& a, const RuntimeOptions& b) {
 }
 
 runtime::Core& process_core_slow(SourceLocation where) {
+  // Before the mutex, which a thread that the child does not have may hold.
+  if (base::is_forked_child()) return runtime::Core::of_forked_child(where);
   ProcessOptions& options = process_options();
   base::MutexLock lock(options.mutex);
   runtime::Core* core = process_core.load(std::memory_order_relaxed);
@@ -66,6 +69,8 @@ Runtime& Runtime::process(SourceLocation where) {
 }
 
 absl::Status Runtime::configure_process(const RuntimeOptions& options) {
+  if (base::is_forked_child()) return base::forked_child_error();
+  QUIESCE_RETURN_IF_ERROR(runtime::Core::check_options(options));
   ProcessOptions& process = process_options();
   base::MutexLock lock(process.mutex);
   if (runtime::Core* core = process_core.load(std::memory_order_relaxed); core != nullptr) {

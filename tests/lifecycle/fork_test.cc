@@ -48,6 +48,23 @@ bool in_child(const std::function<void()>& body, void (*end)(int) = _exit) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+// The first test: the process has no Runtime::process() yet.
+TEST(Fork, ChildOfAProcessWithARuntimeOfItsOwnGetsTheTypedError) {
+  const OwnedRuntime runtime = Runtime::create().value();
+  EXPECT_TRUE(in_child([] {
+    CHILD_CHECK(forked(Runtime::create()));
+    CHILD_CHECK(forked(Runtime::configure_process({})));
+    CHILD_CHECK(forked(clear_session()));
+    CHILD_CHECK(forked(current_session()));
+    CHILD_CHECK(forked(small_model()));
+    CHILD_CHECK(forked(shutdown()));
+    CHILD_CHECK(memory_info().in_use() == 0);
+    live_report();
+    Runtime::process().pass();
+    Runtime::process().trim();
+  }));
+}
+
 TEST(Fork, EveryCallInTheChildGivesTheTypedError) {
   const Session session = Runtime::process().new_session({.name = "parent's"}).value();
   const Lease lease = session.lease("parent's").value();
