@@ -32,16 +32,6 @@ using runtime::SessionContents;
 using runtime::SessionUser;
 using runtime::Use;
 
-namespace {
-
-absl::Status empty_session_error(const char* call) {
-  return base::make_error(ErrorKind::kInvalidArgument,
-                          absl::StrCat(call, ": the Session handle is empty; "
-                                             "Runtime::new_session() makes one"));
-}
-
-}  // namespace
-
 Session::Session(const Session& other) noexcept : user_(other.user_) {
   if (user_ != nullptr) user_->add_handle();
 }
@@ -68,7 +58,6 @@ Runtime& Session::runtime() const {
 }
 
 absl::StatusOr<Lease> Session::lease(std::string_view label, SourceLocation where) const {
-  if (user_ == nullptr) return empty_session_error("Session::lease()");
   // From under a use of its own, so that no clear comes between finding and leasing.
   QUIESCE_ASSIGN_OR_RETURN(Use use, Use::of(*this, "Session::lease()"));
   QUIESCE_ASSIGN_OR_RETURN(epoch::Lease lease,
@@ -77,7 +66,7 @@ absl::StatusOr<Lease> Session::lease(std::string_view label, SourceLocation wher
 }
 
 absl::StatusOr<ClearReport> Session::clear(const ClearOptions& options, SourceLocation where) const {
-  if (user_ == nullptr) return empty_session_error("Session::clear()");
+  if (user_ == nullptr) return Use::empty_session_error("Session::clear()");
   return user_->core().clear(user_, options, "Session::clear()", where);
 }
 

@@ -88,12 +88,14 @@ absl::Status Use::enter_current(const char* what) {
 
 absl::Status Use::enter_session(const Session& session, const char* what) {
   SessionUser* user = Access::user(session);
-  if (user == nullptr) {
-    return base::make_error(ErrorKind::kInvalidArgument,
-                            absl::StrCat(what, ": the Session handle is empty; "
-                                               "Runtime::new_session() makes one"));
-  }
+  if (user == nullptr) return empty_session_error(what);
   return enter_by_state(*user, thread_state(user->core()), what);
+}
+
+absl::Status Use::empty_session_error(const char* what) {
+  return base::make_error(ErrorKind::kInvalidArgument,
+                          absl::StrCat(what, ": the Session handle is empty; "
+                                             "Runtime::new_session() makes one"));
 }
 
 absl::StatusOr<Use> Use::current(const char* what) {

@@ -41,6 +41,9 @@ class Use {
   // On the present incarnation of `session`, whatever is current.
   static absl::StatusOr<Use> of(const Session& session, const char* what);
 
+  // `what` was called on a Session that refers to nothing.
+  static absl::Status empty_session_error(const char* what);
+
   Use(Use&& other) noexcept;
   Use(const Use&) = delete;
   Use& operator=(Use&&) = delete;
