@@ -12,23 +12,12 @@
 
 #include "absl/status/status.h"
 #include "quiesce/errors.h"
+#include "tests/base/sanitized.h"
 
 // What the stress programs share: --seconds N and --seed S, the seed on the first line, counters and
 // checks, an exit code of 1 when a check failed.
 
 namespace quiesce::stress {
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 class Storm {
  public:

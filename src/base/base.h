@@ -6,6 +6,7 @@
 #include "base/cache_line.h"
 #include "base/cpu_check.h"
 #include "base/failpoint.h"
+#include "base/format_bytes.h"
 #include "base/ids.h"
 #include "base/make_error.h"
 #include "base/mutex.h"

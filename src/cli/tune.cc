@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/format_bytes.h"
 #include "base/status_macros.h"
 #include "cli/clearer.h"
 #include "cli/cli.h"
@@ -110,9 +111,9 @@ void print_memory(const trials::StudyFigures& figures) {
   absl::PrintF(
       "memory  in use %s (before the first trial: %s), cached %s, given back to the driver "
       "%s; the process's peak %s\n",
-      trials::format_bytes(memory.in_use()), trials::format_bytes(figures.baseline),
-      trials::format_bytes(memory.cached()), trials::format_bytes(memory.released()),
-      trials::format_bytes(peak_resident_bytes()));
+      base::format_bytes(memory.in_use()), base::format_bytes(figures.baseline),
+      base::format_bytes(memory.cached()), base::format_bytes(memory.released()),
+      base::format_bytes(peak_resident_bytes()));
 }
 
 int fail(const absl::Status& status) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/format_bytes.h"
 #include "base/make_error.h"
 #include "base/status_macros.h"
 #include "memory/allocator_core.h"
@@ -18,19 +19,6 @@ namespace {
 
 constexpr int kReclaims = 16;     // times that RECLAIM may say it gained something
 constexpr int kGrowthRaces = 64;  // times that another thread's growth is given a chance to end
-
-std::string bytes_text(uint64_t bytes) {
-  const char* unit = "B";
-  double value = static_cast<double>(bytes);
-  for (const char* next : {"KiB", "MiB", "GiB"}) {
-    if (value < 1024) break;
-    value /= 1024;
-    unit = next;
-  }
-  return value == static_cast<double>(static_cast<uint64_t>(value))
-             ? absl::StrCat(static_cast<uint64_t>(value), " ", unit)
-             : absl::StrCat(static_cast<double>(static_cast<uint64_t>(value * 10)) / 10, " ", unit);
-}
 
 }  // namespace
 
@@ -199,20 +187,20 @@ absl::Status AllocatorCore::quota_exceeded(const Demand& demand, const Refusal& 
   uint64_t id = 0;
   const std::string name = ledger_.name_of(refusal.account, &id);
   std::string text = absl::StrCat(account_level_name(refusal.level), " \"", name, "\" may use ",
-                                  bytes_text(refusal.limit), ", ", bytes_text(refusal.charged),
-                                  " are charged, ", bytes_text(demand.exact.bytes), " for \"",
+                                  base::format_bytes(refusal.limit), ", ", base::format_bytes(refusal.charged),
+                                  " are charged, ", base::format_bytes(demand.exact.bytes), " for \"",
                                   demand.request->label, "\" (", demand.request->where.base_name(),
                                   ":", demand.request->where.line(), ") do not fit");
   const std::vector<MemoryHolder> holders = holders_of(refusal.account);
   for (size_t i = 0; i < std::min<size_t>(holders.size(), 5); ++i) {
-    absl::StrAppend(&text, "\n  ", bytes_text(holders[i].bytes), " in ", holders[i].blocks,
+    absl::StrAppend(&text, "\n  ", base::format_bytes(holders[i].bytes), " in ", holders[i].blocks,
                     " blocks \"", holders[i].label, "\" of ", holders[i].session, " (",
                     holders[i].where.base_name(), ":", holders[i].where.line(), ")");
   }
   absl::StrAppend(
       &text, "\n  way out: ",
       demand.exact.bytes > refusal.limit
-          ? absl::StrCat("this needs a limit of at least ", bytes_text(demand.exact.bytes))
+          ? absl::StrCat("this needs a limit of at least ", base::format_bytes(demand.exact.bytes))
           : "free some of these, or raise the limit");
   return base::make_error(ErrorKind::kQuotaExceeded, text);
 }
@@ -220,22 +208,22 @@ absl::Status AllocatorCore::quota_exceeded(const Demand& demand, const Refusal& 
 absl::Status AllocatorCore::out_of_memory(const Demand& demand, const absl::Status& driver) {
   const MemorySnapshot now = snapshot();
   std::string text =
-      absl::StrCat(device_.name(), " has no ", bytes_text(demand.exact.bytes), " for \"",
+      absl::StrCat(device_.name(), " has no ", base::format_bytes(demand.exact.bytes), " for \"",
                    demand.request->label, "\" (", demand.request->where.base_name(), ":",
                    demand.request->where.line(), "): ", driver.message(), "\n", now.to_string());
   std::string hint;
   if (now.table.pending >= demand.exact.bytes) {
-    hint = absl::StrCat(bytes_text(now.table.pending),
+    hint = absl::StrCat(base::format_bytes(now.table.pending),
                         " wait for device work: a longer patience would have got them");
   } else if (now.largest_satisfiable > 0 && now.largest_satisfiable < demand.exact.bytes) {
-    hint = absl::StrCat("a request of up to ", bytes_text(now.largest_satisfiable),
+    hint = absl::StrCat("a request of up to ", base::format_bytes(now.largest_satisfiable),
                         " would succeed; a smaller batch needs less");
   } else if (now.table.outside > now.table.reserved()) {
-    hint = absl::StrCat("most memory in use, ", bytes_text(now.table.outside),
+    hint = absl::StrCat("most memory in use, ", base::format_bytes(now.table.outside),
                         ", is not this process's allocator's");
   } else if (!now.holders.empty()) {
     hint = absl::StrCat("clear or shrink \"", now.holders[0].session, "\", which holds ",
-                        bytes_text(now.holders[0].bytes));
+                        base::format_bytes(now.holders[0].bytes));
   } else {
     hint = "nothing of this allocator is in use";
   }

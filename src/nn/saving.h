@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "exec/exec.h"
-#include "nn/description.h"
+#include "nn/model_description.h"
 #include "nn/model_core.h"
 #include "nn/safetensors.h"
 

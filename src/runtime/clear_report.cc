@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/format_bytes.h"
 #include "quiesce/clear.h"
 #include "runtime/json_writer.h"
 #include "runtime/report_format.h"
@@ -59,11 +60,11 @@ std::string ClearReport::to_string() const {
       absl::FormatDuration(absl::Trunc(spent, absl::Microseconds(1))), where);
   text += counts_line("this clear", own);
   text += counts_line("all so far", all);
-  absl::StrAppend(&text, "  bytes       ", runtime::human_bytes(bytes_before), " before, ",
-                  runtime::human_bytes(bytes_to_cache), " back in cache, ",
-                  runtime::human_bytes(bytes_to_driver), " back with the driver, ",
-                  runtime::human_bytes(bytes_held), " held, floor ",
-                  runtime::human_bytes(bytes_floor), "\n");
+  absl::StrAppend(&text, "  bytes       ", base::format_bytes(bytes_before), " before, ",
+                  base::format_bytes(bytes_to_cache), " back in cache, ",
+                  base::format_bytes(bytes_to_driver), " back with the driver, ",
+                  base::format_bytes(bytes_held), " held, floor ",
+                  base::format_bytes(bytes_floor), "\n");
   if (foreign_destructors > 0) {
     absl::StrAppend(&text, "  foreign destructors to run: ", foreign_destructors, "\n");
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/format_bytes.h"
 #include "runtime/json_writer.h"
 #include "runtime/report_format.h"
 
@@ -30,19 +31,19 @@ std::string MemoryInfo::to_string() const {
   for (const DeviceMemory& device : devices) {
     absl::StrAppendFormat(
         &text, "%-20s %10s %10s %10s %10s %10s %10s\n", device.device,
-        runtime::human_bytes(device.in_use), runtime::human_bytes(device.peak),
-        runtime::human_bytes(device.reserved), runtime::human_bytes(device.cached),
-        runtime::human_bytes(device.released),
-        device.limit == 0 ? "-" : runtime::human_bytes(device.limit));
+        base::format_bytes(device.in_use), base::format_bytes(device.peak),
+        base::format_bytes(device.reserved), base::format_bytes(device.cached),
+        base::format_bytes(device.released),
+        device.limit == 0 ? "-" : base::format_bytes(device.limit));
   }
   if (sessions.empty()) return text;
   absl::StrAppendFormat(&text, "%-20s %10s %10s %10s %10s %10s\n", "session", "in use", "peak",
                         "charged", "held", "quota");
   for (const SessionMemory& session : sessions) {
     absl::StrAppendFormat(&text, "%-20s %10s %10s %10s %10s %10s\n", session.session,
-                          runtime::human_bytes(session.in_use), runtime::human_bytes(session.peak),
-                          runtime::human_bytes(session.charged), runtime::human_bytes(session.held),
-                          session.quota == 0 ? "-" : runtime::human_bytes(session.quota));
+                          base::format_bytes(session.in_use), base::format_bytes(session.peak),
+                          base::format_bytes(session.charged), base::format_bytes(session.held),
+                          session.quota == 0 ? "-" : base::format_bytes(session.quota));
   }
   return text;
 }
@@ -87,15 +88,15 @@ uint64_t LiveReport::objects() const {
 
 std::string LiveReport::to_string() const {
   std::string text = absl::StrCat(sessions.size(), " sessions, ", objects(), " objects, ",
-                                  runtime::human_bytes(bytes), " in use\n");
+                                  base::format_bytes(bytes), " in use\n");
   for (const LiveSession& session : sessions) {
     absl::StrAppend(&text, "  \"", session.session, "\" (incarnation ", session.incarnation, ", ",
                     session.retired ? "retired" : "live", ", ", session.handles, " handles, ",
-                    runtime::human_bytes(session.bytes), ", made at ",
+                    base::format_bytes(session.bytes), ", made at ",
                     session.where, ")\n");
     for (const LiveObject& object : session.objects) {
       absl::StrAppend(&text, "    ", object.kind, " \"", object.name, "\" ",
-                      runtime::human_bytes(object.bytes), ", ", object.handles,
+                      base::format_bytes(object.bytes), ", ", object.handles,
                       " handles, made at ", object.where, "\n");
     }
   }

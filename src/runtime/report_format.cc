@@ -3,22 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "base/format_bytes.h"
 
 namespace quiesce::runtime {
-
-std::string human_bytes(uint64_t bytes) {
-  if (bytes == 0) return "0";
-  if (bytes < 1024) return absl::StrCat(bytes, " B");
-  static constexpr std::string_view kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
-    value /= 1024;
-    ++unit;
-  }
-  return value < 10 ? absl::StrFormat("%.2f %s", value, kUnits[unit])
-                    : absl::StrFormat("%.1f %s", value, kUnits[unit]);
-}
 
 std::string place(const std::string& file, int line) {
   return line == 0 ? std::string() : absl::StrCat(file, ":", line);
@@ -33,7 +20,7 @@ std::string holders_table(const std::vector<Holder>& holders) {
   for (const Holder& holder : holders) {
     absl::StrAppendFormat(&text, "  %-10s %-24s %-16s %-16s %10s %8s  %s\n",
                           holder_kind_name(holder.kind), holder.label, holder.thread,
-                          holder.session, human_bytes(holder.bytes),
+                          holder.session, base::format_bytes(holder.bytes),
                           absl::StrFormat("%.3gs", absl::ToDoubleSeconds(holder.age)),
                           holder.where);
   }

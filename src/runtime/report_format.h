@@ -1,4 +1,4 @@
-// What the reports of the runtime share in print: byte counts, places, the table of holders.
+// What the reports of the runtime share in print: places, the table of holders.
 #ifndef QUIESCE_RUNTIME_REPORT_FORMAT_H_
 #define QUIESCE_RUNTIME_REPORT_FORMAT_H_
 
@@ -13,8 +13,6 @@
 
 namespace quiesce::runtime {
 
-// "0", "512 B", "1.5 KiB", "320 MiB".
-std::string human_bytes(uint64_t bytes);
 // "sweep.cc:88", or "" when unknown.
 std::string place(SourceLocation where);
 std::string place(const std::string& file, int line);

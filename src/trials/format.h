@@ -1,17 +1,14 @@
-// Numbers and tables for people.
+// Texts and tables for people.
 
 #ifndef QUIESCE_TRIALS_FORMAT_H_
 #define QUIESCE_TRIALS_FORMAT_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace quiesce::trials {
-
-std::string format_bytes(uint64_t bytes);  // "3.1 MiB"
 
 // The first line of a text, cut at `width` characters with "..." at the end.
 std::string shorten(std::string_view text, size_t width);

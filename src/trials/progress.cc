@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/format_bytes.h"
 #include "trials/format.h"
 #include "trials/params.h"
 
@@ -29,7 +30,7 @@ std::string progress_line(const TrialResult& trial, int64_t trials, const std::s
   } else {
     absl::StrAppend(&line, "  ", shorten(trial.reason, kReasonWidth));
   }
-  absl::StrAppendFormat(&line, "  peak %s  %.1f s", format_bytes(trial.peak_bytes), trial.seconds);
+  absl::StrAppendFormat(&line, "  peak %s  %.1f s", base::format_bytes(trial.peak_bytes), trial.seconds);
   return line;
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/format_bytes.h"
 #include "quiesce/trials.h"
 #include "trials/format.h"
 #include "trials/params.h"
@@ -32,7 +33,7 @@ std::string StudyResult::to_table() const {
     for (const Param& param : trial.params) row.push_back(trials::format_value(param.value));
     row.resize(header.size() - 4);  // a trial whose sampler failed has no values
     row.push_back(trial.value ? absl::StrFormat("%.4f", *trial.value) : "-");
-    row.push_back(trials::format_bytes(trial.peak_bytes));
+    row.push_back(base::format_bytes(trial.peak_bytes));
     row.push_back(absl::StrFormat("%.2f", trial.seconds));
     // The first line of a reason: an out-of-memory report goes on with a table of its own.
     row.push_back(trial.state == TrialState::kComplete ? std::string(to_string(trial.state))

@@ -130,6 +130,13 @@ TEST(SourceLocation, NamesTheCallerWithoutItsFolders) {
   EXPECT_STREQ(where.base_name(), "base_test.cc");
 }
 
+TEST(FormatBytes, ForPeople) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(uint64_t{5} << 40), "5.0 TiB");
+}
+
 TEST(CpuCheck, ThisMachineRunsTheHostKernels) { EXPECT_TRUE(check_cpu().ok()) << check_cpu(); }
 
 TEST(Process, ForkedChildKnowsThatItIsOne) {

@@ -16,22 +16,9 @@
 #include "base/ids.h"
 #include "epoch/epoch.h"
 #include "gtest/gtest.h"
+#include "tests/base/sanitized.h"
 
 namespace quiesce::epoch {
-
-// Sanitizers make everything slower and races show on small sizes.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
-
 
 // What became of contents; outlives them.
 struct Fate {

@@ -7,20 +7,9 @@
 #include <vector>
 
 #include "quiesce/quiesce.h"
+#include "tests/base/sanitized.h"
 
 namespace quiesce::lifecycle {
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 // A built model of the current session: 8 -> 4 -> 2.
 inline absl::StatusOr<Sequential> small_model() {

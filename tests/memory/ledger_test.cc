@@ -68,7 +68,7 @@ TEST(Account, LimitIsAHardOneAndItsErrorNamesIt) {
   const auto refused =
       host.allocator->allocate(500 * kKiB, {.account = &account, .label = "slots"});
   ASSERT_EQ(error_kind(refused.status()), ErrorKind::kQuotaExceeded);
-  for (const char* word : {"trial-17", "weights", "slots", "1 MiB"}) {
+  for (const char* word : {"trial-17", "weights", "slots", "1.0 MiB"}) {
     EXPECT_NE(refused.status().message().find(word), std::string::npos) << refused.status();
   }
   EXPECT_EQ(account.current(), block.bytes);

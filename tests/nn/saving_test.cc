@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fixtures.h"
-#include "nn/description.h"
+#include "nn/model_description.h"
 #include "nn/safetensors.h"
 
 namespace quiesce {

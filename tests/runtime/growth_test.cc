@@ -6,6 +6,7 @@
 
 #include "quiesce/runtime.h"
 #include "tests/runtime/support.h"
+#include "tests/base/sanitized.h"
 
 namespace quiesce {
 namespace {
@@ -13,18 +14,6 @@ namespace {
 using test::build_thing;
 using test::isolated;
 using test::ThingHandle;
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
 
 void expect_equal(const RuntimeCensus& a, const RuntimeCensus& b) {
   EXPECT_EQ(a.control_blocks, b.control_blocks);

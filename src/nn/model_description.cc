@@ -1,4 +1,4 @@
-#include "nn/description.h"
+#include "nn/model_description.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>

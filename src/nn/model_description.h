@@ -1,6 +1,6 @@
 // A model's description as JSON: what save() writes beside the weights.
-#ifndef QUIESCE_NN_DESCRIPTION_H_
-#define QUIESCE_NN_DESCRIPTION_H_
+#ifndef QUIESCE_NN_MODEL_DESCRIPTION_H_
+#define QUIESCE_NN_MODEL_DESCRIPTION_H_
 
 #include <optional>
 #include <string>
@@ -29,4 +29,4 @@ absl::StatusOr<ModelDescription> from_json(const std::string& json, absl::string
 
 }  // namespace quiesce::nn
 
-#endif  // QUIESCE_NN_DESCRIPTION_H_
+#endif  // QUIESCE_NN_MODEL_DESCRIPTION_H_

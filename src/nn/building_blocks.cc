@@ -1,5 +1,5 @@
-// Names and makers of the descriptions: initializers, activations, layers, losses, optimizers,
-// metrics.
+// What a model is described with: names and makers of initializers, activations, layers, losses,
+// optimizers and metrics.
 #include <algorithm>
 #include <array>
 #include <atomic>
