@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "quiesce/runtime.h"
-#include "tests/runtime/support.h"
 #include "tests/base/sanitized.h"
+#include "tests/runtime/support.h"
 
 namespace quiesce {
 namespace {
