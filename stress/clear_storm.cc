@@ -3,6 +3,7 @@
 // clear. What must hold: a use gets its own graph, whole, or the typed stale error; a trial under a
 // lease gets no error; names begin afresh after a clear; totals add up; at the end nothing is held.
 
+#include <atomic>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -30,11 +31,14 @@ class ClearStorm {
 
   void run() {
     std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) threads.emplace_back([this, i] { work(i); });
+    for (int i = 0; i < kWorkers; ++i) threads.emplace_back([this, i] { work(i); });
     for (int i = 0; i < 2; ++i) threads.emplace_back([this, i] { clear(100 + i); });
     threads.emplace_back([this] { release_leases(); });
     threads.emplace_back([this] { watch(); });
-    for (std::thread& thread : threads) thread.join();
+    // Leases are released elsewhere for as long as somebody may hand one over.
+    for (int i = 0; i < kWorkers; ++i) threads[i].join();
+    working_ = false;
+    for (size_t i = kWorkers; i < threads.size(); ++i) threads[i].join();
     settle();
   }
 
@@ -54,6 +58,8 @@ class ClearStorm {
   }
 
  private:
+  static constexpr int kWorkers = 4;
+
   // OK and stale are what a user without a lease may get.
   void allow_stale(const absl::Status& status, int line) {
     if (status.ok()) return;
@@ -285,7 +291,7 @@ class ClearStorm {
 
   void release_leases() {
     for (bool last = false; !last;) {
-      last = !storm_.running();
+      last = !working_;
       std::deque<Lease> taken;
       {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -336,6 +342,7 @@ class ClearStorm {
   Storm& storm_;
   Counters counters_;
   std::vector<Session> shared_;
+  std::atomic<bool> working_{true};
   std::mutex mutex_;
   std::deque<Witness> pool_;
   std::deque<Lease> leases_;

@@ -37,6 +37,7 @@ class ThreadChurn {
 
   void run() {
     std::mt19937_64 random = storm_.random(0);
+    std::thread([] {}).join();  // a sanitizer starts its own thread beside the first one
     const int threads_before = threads_of_process();
     std::optional<RuntimeCensus> first;
     while (storm_.running()) {

@@ -91,11 +91,13 @@ uint64_t resident_bytes() {
 }
 
 // optuna#1178, #3050, keras-tuner#873, #395: a gigabyte per trial, or per twenty.
-TEST(Replay, T1_TwoHundredTrialsLeaveNothingBehind) {
+TEST(Replay, T1_ManyTrialsLeaveNothingBehind) {
   const OwnedRuntime runtime = Runtime::create().value();
   for (int threads : {1, 4}) {
     uint64_t warm = 0;
-    for (int round = 0; round < 4; ++round) {
+    // Threads of the arena meet in ever new ways, and the C library makes each way its heap once.
+    constexpr int kRounds = kMeasuresResidentMemory ? 24 : 4;
+    for (int round = 0; round < kRounds; ++round) {
       const auto study = run_study(
           numbers(50),
           [](Trial& trial) {
@@ -113,7 +115,7 @@ TEST(Replay, T1_TwoHundredTrialsLeaveNothingBehind) {
       EXPECT_EQ(census.leases, 0u);
       EXPECT_EQ(census.account_bytes, 0u);
       EXPECT_EQ(runtime->totals().sessions_held, 0u);
-      if (round == 1) warm = resident_bytes();
+      if (round == kRounds / 2) warm = resident_bytes();
     }
     if (kMeasuresResidentMemory) {
       EXPECT_LE(resident_bytes(), warm + (1 << 20)) << threads << " threads";
