@@ -2,7 +2,7 @@
 
 # The tests of one preset, or of all three with one closing summary.
 test_command() {
-  need build data
+  need build data model
   if (($#)); then
     local preset=$1
     shift
@@ -25,11 +25,17 @@ stress_command() {
   local name="" seconds=60 seed=$((RANDOM * 32768 + RANDOM)) list=""
   while (($#)); do
     case $1 in
-      --seconds) seconds=${2:?--seconds needs a number}; shift ;;
-      --seed) seed=${2:?--seed needs a number}; shift ;;
+      --seconds | --seed)
+        [[ ${2:-} =~ ^[0-9]+$ ]] || { say "$1 wants a whole number, got '${2:-}'"; exit 2; }
+        if [[ $1 == --seconds ]]; then seconds=$2; else seed=$2; fi
+        shift
+        ;;
       --list) list=1 ;;
-      -*) say "unknown option '$1' of stress"; exit 2 ;;
-      *) name=$1 ;;
+      -*) say "stress has no option '$1'; it has --seconds N, --seed S and --list"; exit 2 ;;
+      *)
+        [[ -z $name ]] || { say "stress runs one program or all, not '$name' and '$1'"; exit 2; }
+        name=$1
+        ;;
     esac
     shift
   done
@@ -38,12 +44,17 @@ stress_command() {
   programs=("${programs[@]##*/}")
   programs=("${programs[@]%.cc}")
   if [[ -n $list ]]; then
-    printf '%s\n' "${programs[@]}"
+    printf '%s\n' "${programs[@]}" model
+    return
+  fi
+  if [[ $name == model ]]; then
+    need model
+    "$ROOT/tests/model/check.sh" full
     return
   fi
   if [[ -n $name ]]; then
     [[ " ${programs[*]} " == *" $name "* ]] || {
-      say "there is no stress program '$name'; there are: ${programs[*]}"
+      say "there is no stress program '$name'; there are: ${programs[*]} model"
       exit 2
     }
     programs=("$name")

@@ -5,6 +5,7 @@ declare -A QUIESCE_PACKAGES=(
            zlib1g-dev nlohmann-json3-dev libcli11-dev googletest libgtest-dev libbenchmark-dev"
   [tsan]="clang llvm libclang-rt-dev dpkg-dev"
   [data]="dataset-fashion-mnist"
+  [model]="spin"
 )
 
 say() { echo "run: $*" >&2; }
@@ -56,7 +57,7 @@ need() {
 }
 
 setup_command() {
-  need build tsan data
+  need build tsan data model
   case ${1:-} in
     "") ;;
     tsan) "$ROOT/src/setup/tsan_deps.sh" >/dev/null ;;
