@@ -13,7 +13,7 @@ int run(int argc, const char* const* argv) {
   const Parsed parsed = parse_command_line(argc, argv);
   std::fputs(parsed.output.c_str(), stdout);
   if (!parsed.error.empty()) {
-    absl::FPrintF(stderr, "quiesce: %s (quiesce --help says more)\n", parsed.error);
+    absl::FPrintF(stderr, "quiesce: %s (%s says more)\n", parsed.error, parsed.help);
   }
   if (!parsed.command_line) return parsed.exit_code;
   switch (parsed.command_line->command) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -154,9 +155,25 @@ absl::Status convert_tune_options(const TuneTexts& texts, TuneOptions& options) 
   return absl::OkStatus();
 }
 
-Parsed usage_error(std::string message) {
+Parsed usage_error(std::string message, std::string help) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  return {.command_line = {}, .output = "", .error = std::move(message), .exit_code = kExitUsage};
+  return {.command_line = {},
+          .output = "",
+          .error = std::move(message),
+          .help = std::move(help),
+          .exit_code = kExitUsage};
+}
+
+// What to say of the first word that nothing has taken. `command` is empty when none was named.
+std::string unknown_word(const std::string& word, const std::string& command) {
+  if (word[0] == '-') {
+    return absl::StrCat(command.empty() ? "there is" : absl::StrCat(command, " has"),
+                        " no option \"", word, "\"");
+  }
+  if (command.empty()) {
+    return absl::StrCat("there is no command \"", word, "\"; there are tune and devices");
+  }
+  return absl::StrCat(command, " takes no further word, got \"", word, "\"");
 }
 
 }  // namespace
@@ -171,8 +188,9 @@ Parsed parse_command_line(int argc, const char* const* argv) {
   TuneTexts texts;
   CLI::App* tune = app.add_subcommand("tune", kTuneAbout);
   add_tune_options(*tune, texts, command_line.tune);
-  CLI::App* devices = app.add_subcommand(
-      "devices", "Lists the devices that sessions can run on, and what they have.");
+  CLI::App* devices =
+      app.add_subcommand("devices", "Lists the devices that there are, and what they have.");
+  devices->footer("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -182,7 +200,20 @@ Parsed parse_command_line(int argc, const char* const* argv) {
             .error = "",
             .exit_code = kExitDone};
   } catch (const CLI::ParseError& error) {
-    return usage_error(error.what());
+    const auto chosen = app.get_subcommands();
+    const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
+    const std::string help =
+        absl::StrCat("quiesce ", command, command.empty() ? "" : " ", "--help");
+    const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
+    const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    if (is_extra && !extras.empty() && !extras.front().empty()) {
+      return usage_error(unknown_word(extras.front(), command), help);
+    }
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+      const std::string text = error.what();  // "--epochs: 1 required N missing"
+      return usage_error(absl::StrCat(text.substr(0, text.find(':')), " wants a value"), help);
+    }
+    return usage_error(error.what(), help);
   }
   if (wants_version) {
     return {.command_line = {},
@@ -194,7 +225,7 @@ Parsed parse_command_line(int argc, const char* const* argv) {
     command_line.command = CommandLine::Command::kDevices;
   } else if (tune->parsed()) {
     absl::Status status = convert_tune_options(texts, command_line.tune);
-    if (!status.ok()) return usage_error(std::string(status.message()));
+    if (!status.ok()) return usage_error(std::string(status.message()), "quiesce tune --help");
   } else {
     return {.command_line = {},
             .output = "",

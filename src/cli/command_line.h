@@ -19,8 +19,9 @@ struct CommandLine {
 // What there is to do; or, when that is nothing, the text to print and the exit code.
 struct Parsed {
   std::optional<CommandLine> command_line;
-  std::string output;  // of --help and --version
-  std::string error;   // one line
+  std::string output;                   // of --help and --version
+  std::string error;                    // one line
+  std::string help = "quiesce --help";  // the command that says more
   int exit_code = 0;
 };
 

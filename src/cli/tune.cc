@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,15 +58,20 @@ StudyOptions make_study_options(const TuneOptions& options, const StopToken& sto
   return study;
 }
 
+// "1 thread", "2 threads".
+std::string counted(int64_t count, const char* one) {
+  return absl::StrCat(count, " ", one, count == 1 ? "" : "s");
+}
+
 void print_plan(const TuneOptions& options, const LabeledImages& images, const StudyOptions& study,
                 const SearchSpace& space) {
   absl::PrintF(
       "data    %d images to train on (the last tenth for validation), %d to test, from %s\n",
       images.x_train.size(), images.x_test.size(), options.data);
-  absl::PrintF(
-      "search  %d trials, %s over learning_rate and units; %d epochs, batches of %d, seed %d\n",
-      study.trials == 0 ? space.grid_size() : study.trials, std::string(study.sampler->name()),
-      options.epochs, options.batch, options.seed);
+  absl::PrintF("search  %s, %s over learning_rate and units; %s, batches of %d, seed %d\n",
+               counted(study.trials == 0 ? space.grid_size() : study.trials, "trial"),
+               std::string(study.sampler->name()), counted(options.epochs, "epoch"), options.batch,
+               options.seed);
   if (options.clear_every > absl::ZeroDuration()) {
     absl::PrintF("clear   clear_session() every %s while they run\n",
                  absl::FormatDuration(options.clear_every));
@@ -100,10 +106,10 @@ Logs print_best(const StudyResult& study, ImageSearch& search) {
 }
 
 void print_counts(const StudyResult& study) {
-  absl::PrintF(
-      "trials  %d complete, %d failed, %d interrupted, %d not started; %.1f s on %d threads\n",
-      study.count(TrialState::kComplete), study.count(TrialState::kFailed),
-      study.count(TrialState::kInterrupted), study.not_started, study.seconds, study.threads);
+  absl::PrintF("trials  %d complete, %d failed, %d interrupted, %d not started; %.1f s on %s\n",
+               study.count(TrialState::kComplete), study.count(TrialState::kFailed),
+               study.count(TrialState::kInterrupted), study.not_started, study.seconds,
+               counted(study.threads, "thread"));
 }
 
 void print_memory(const trials::StudyFigures& figures) {
@@ -159,7 +165,13 @@ int tune(const TuneOptions& options) {
   const StopSource stop;
   const InterruptHandler interrupt(stop);
   absl::StatusOr<LabeledImages> images = read_images(options.data, options.limit_samples);
-  if (!images.ok()) return fail(images.status());
+  if (!images.ok()) {
+    return fail(absl::Status(images.status().code(),
+                             absl::StrCat(images.status().message(),
+                                          "; --data DIR says where the four files are, Debian's ",
+                                          "package dataset-fashion-mnist puts them into ",
+                                          std::string(kFashionMnistDirectory))));
+  }
 
   trials::Progress progress(stdout, trials::terminal_columns(stdout), kValueName);
   const StudyOptions study_options = make_study_options(options, stop.get_token(), progress);

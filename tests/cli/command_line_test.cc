@@ -128,11 +128,16 @@ TEST(CommandLineTest, MoreTrialsThanTheGridHasIsAnErrorThatShowsTheWayOut) {
 }
 
 TEST(CommandLineTest, UnknownOptionsAndCommandsAreNamed) {
-  EXPECT_TRUE(absl::StrContains(error_of({"tune", "--nonsense"}), "--nonsense"));
-  EXPECT_TRUE(absl::StrContains(error_of({"dance"}), "dance"));
+  EXPECT_EQ(error_of({"tune", "--epoch", "3"}), "tune has no option \"--epoch\"");
+  EXPECT_EQ(error_of({"--nonsense"}), "there is no option \"--nonsense\"");
+  EXPECT_EQ(error_of({"tune", "now"}), "tune takes no further word, got \"now\"");
+  EXPECT_EQ(error_of({"dance"}), "there is no command \"dance\"; there are tune and devices");
+  EXPECT_EQ(parse({"tune", "--epoch", "3"}).help, "quiesce tune --help");
+  EXPECT_EQ(parse({"tune", "--epochs", "0"}).help, "quiesce tune --help");
+  EXPECT_EQ(parse({"dance"}).help, "quiesce --help");
   EXPECT_EQ(error_of({}), "say what to do: tune or devices");
   error_of({"tune", "devices"});
-  error_of({"tune", "--epochs"});
+  EXPECT_EQ(error_of({"tune", "--epochs"}), "--epochs wants a value");
 }
 
 TEST(CommandLineTest, HelpAndVersionAreAnswers) {
