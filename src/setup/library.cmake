@@ -49,5 +49,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/QuiesceConfigVersio
 install(FILES ${CMAKE_BINARY_DIR}/package/QuiesceConfig.cmake
   ${CMAKE_BINARY_DIR}/package/QuiesceConfigVersion.cmake ${CMAKE_CURRENT_LIST_DIR}/dnnl.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Quiesce)
+# Found from where it lies, so that it is right for any --prefix given at installation.
+file(RELATIVE_PATH QUIESCE_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/quiesce.pc.in ${CMAKE_BINARY_DIR}/package/quiesce.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/package/quiesce.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
