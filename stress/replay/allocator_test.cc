@@ -390,7 +390,7 @@ TEST(Replay, A44_LadderRecoversSilentlyAndItsReportIsTruthful) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   const auto refused = host.allocator->allocate(10 * kMiB, {});
   ASSERT_EQ(error_kind(refused.status()), ErrorKind::kOutOfMemory);
-  EXPECT_NE(refused.status().message().find("up to 4 MiB would succeed"), std::string::npos)
+  EXPECT_NE(refused.status().message().find("up to 4.0 MiB would succeed"), std::string::npos)
       << refused.status();
   const Block four = must(host.allocator->allocate(4 * kMiB, {}));
   ASSERT_TRUE(host.allocator->free(four).ok());
