@@ -51,7 +51,7 @@ struct Dimension {
 };
 
 struct FloatOptions {
-  int points = 4;                 // of a grid
+  int points = 4;                 // of a grid; up to a million
   std::vector<double> grid = {};  // these instead
 };
 struct IntOptions {
@@ -184,7 +184,7 @@ struct StudyOptions {
 
 // What came of a study. A plain value, outside of every session, so clears and shutdowns do not touch
 // it; thread-compatible.
-struct StudyResult {
+struct QUIESCE_EXPORT StudyResult {
   std::string name;
   std::string value_name;
   Direction direction = Direction::kMaximize;

@@ -58,7 +58,7 @@ constexpr char kTuneFooter[] =
 // Values as text; CLI11's own conversions say less about what was wanted.
 struct TuneTexts {
   std::optional<std::string> threads, trials, epochs, batch, seed, sampler, learning_rates, units,
-      quota, trial_timeout, clear_every, limit_samples;
+      quota, trial_timeout, clear_every, limit_samples, json;
 };
 
 void add_tune_options(CLI::App& tune, TuneTexts& texts, TuneOptions& options) {
@@ -103,7 +103,7 @@ void add_tune_options(CLI::App& tune, TuneTexts& texts, TuneOptions& options) {
                   "use the first N samples of the training and of the test data")
       ->type_name("N")
       ->default_str("all");
-  tune.add_option("--json", options.json, "write everything to this file, whole or not at all")
+  tune.add_option("--json", texts.json, "write everything to this file, whole or not at all")
       ->type_name("FILE");
   tune.footer(kTuneFooter);
 }
@@ -121,6 +121,14 @@ absl::StatusOr<bool> parse_sampler(const std::string& option, const std::string&
   if (text == "grid" || text == "random") return text == "random";
   return base::make_error(ErrorKind::kInvalidArgument,
                           absl::StrCat(option, " wants grid or random, got \"", text, "\""));
+}
+
+// A name of nothing is a slip, such as an unset variable in a script; taken as "none", the file that
+// was asked for would silently be missing at the end.
+absl::StatusOr<std::string> parse_path(const std::string& option, const std::string& text) {
+  if (!text.empty()) return text;
+  return base::make_error(ErrorKind::kInvalidArgument,
+                          absl::StrCat(option, " wants a path, got \"\""));
 }
 
 absl::Status convert_tune_options(const TuneTexts& texts, TuneOptions& options) {
@@ -144,6 +152,8 @@ absl::Status convert_tune_options(const TuneTexts& texts, TuneOptions& options) 
       convert("--clear-every", texts.clear_every, options.clear_every, parse_duration));
   QUIESCE_RETURN_IF_ERROR(convert("--limit-samples", texts.limit_samples, options.limit_samples,
                                   parse_int, kLeastSamples, kMost));
+  QUIESCE_RETURN_IF_ERROR(convert("--json", texts.json, options.json, parse_path));
+  QUIESCE_RETURN_IF_ERROR(parse_path("--data", options.data).status());
   const auto points = static_cast<int64_t>(options.learning_rates.size() * options.units.size());
   if (!options.is_random && options.trials > points) {
     return base::make_error(

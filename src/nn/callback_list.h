@@ -19,21 +19,30 @@ namespace quiesce::nn {
 // Owner: a local variable. Thread word: thread-bound.
 class CallbackList {
  public:
-  CallbackList(absl::Span<const std::shared_ptr<Callback>> callbacks, Sequential* model,
-               const FitParams& params) {
+  explicit CallbackList(absl::Span<const std::shared_ptr<Callback>> callbacks) {
     for (const std::shared_ptr<Callback>& callback : callbacks) {
       if (callback != nullptr) callbacks_.push_back(callback);
-    }
-    for (const auto& callback : callbacks_) {
-      callback->set_model(model);
-      callback->set_params(params);
-      wants_batches_ = wants_batches_ || callback->wants_batches();
     }
   }
   CallbackList(const CallbackList&) = delete;
   CallbackList& operator=(const CallbackList&) = delete;
   ~CallbackList() {
-    for (const auto& callback : callbacks_) callback->set_model(nullptr);
+    // Every one of them forgets the model, whatever another's overriding does.
+    for (const auto& callback : callbacks_) {
+      try {
+        callback->set_model(nullptr);
+      } catch (...) {  // the fit is over: there is nobody left to be told
+      }
+    }
+  }
+
+  // Tells them what the fit is about; once, before everything else.
+  absl::Status begin(Sequential* model, const FitParams& params) {
+    return each([&](Callback& callback) {
+      callback.set_model(model);
+      callback.set_params(params);
+      wants_batches_ = callback.wants_batches() || wants_batches_;
+    });
   }
 
   bool wants_batches() const { return wants_batches_; }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/make_error.h"
 #include "base/status_macros.h"
+#include "nn/host_tensor.h"
 #include "nn/pass.h"
 #include "quiesce/errors.h"
 
@@ -47,7 +48,7 @@ absl::StatusOr<Tensor> predict_rows(const exec::Context& context,
                                     const Network& network, float* weights, const Tensor& x,
                                     const PredictOptions& options) {
   const int64_t samples = x.size();
-  Tensor predicted = Tensor::zeros(network.output().batched(samples));
+  QUIESCE_ASSIGN_OR_RETURN(Tensor predicted, host_tensor(network.output().batched(samples)));
   if (samples == 0) return predicted;
   const int64_t batch = std::min(options.batch_size, samples);
   const size_t row_bytes = x.bytes() / static_cast<size_t>(samples);

@@ -87,10 +87,12 @@ absl::Status ModelCore::rebuild(const exec::Context& context, std::vector<NamedL
   if (input.has_value()) {
     QUIESCE_ASSIGN_OR_RETURN(next->network, Network::make(std::move(layers), *input, path_));
     const Network& network = *next->network;
-    QUIESCE_ASSIGN_OR_RETURN(std::vector<float> values, first_values(network));
-    Drain drain(context);
+    // The account is asked before the host gives memory for the values: what a quota refuses must
+    // not cost the process anything.
     QUIESCE_ASSIGN_OR_RETURN(DeviceBuffer weights,
                              DeviceBuffer::make(context, network.floats(), "weights", where_));
+    QUIESCE_ASSIGN_OR_RETURN(std::vector<float> values, first_values(network));
+    Drain drain(context);
     if (network.floats() > 0) {
       QUIESCE_RETURN_IF_ERROR(
           context.stream->copy(weights.data(), values.data(), values.size() * sizeof(float)));

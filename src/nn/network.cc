@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/make_error.h"
 #include "base/status_macros.h"
@@ -41,6 +42,26 @@ Value activate(GraphBuilder& builder, ActivationKind activation, Value x) {
   return x;
 }
 
+// Whether the bytes are sound UTF-8, by its definition: no byte missing, no form longer than
+// needed, no surrogate, nothing above U+10FFFF.
+bool is_utf8(absl::string_view bytes) {
+  for (size_t i = 0; i < bytes.size();) {
+    const auto first = static_cast<unsigned char>(bytes[i++]);
+    if (first < 0x80) continue;
+    const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+    if (first < 0xC2 || first > 0xF4 || bytes.size() - i < static_cast<size_t>(more)) return false;
+    uint32_t code = first & (0x3Fu >> more);
+    for (int k = 0; k < more; ++k) {
+      const auto next = static_cast<unsigned char>(bytes[i++]);
+      if ((next & 0xC0) != 0x80) return false;
+      code = code << 6 | (next & 0x3Fu);
+    }
+    constexpr uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+    if (code < kLeast[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
+  }
+  return true;
+}
+
 bool good_penalty(double value) { return std::isfinite(value) && value >= 0; }
 
 }  // namespace
@@ -65,12 +86,27 @@ absl::StatusOr<NamedLayer> name_layer(Layer added, absl::Span<const NamedLayer> 
   return named;
 }
 
+absl::Status check_name(const std::string& name, absl::string_view whose) {
+  if (name.find('/') != std::string::npos) {
+    return invalid(absl::StrCat(whose, "'s name must not contain \"/\", got \"", name, "\""));
+  }
+  // A file would hold other bytes in their place: two names could become one there.
+  if (!is_utf8(name)) {
+    return invalid(absl::StrCat(whose, "'s name must be UTF-8, got \"", absl::CHexEscape(name),
+                                "\""));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_layer(const Layer& layer, size_t index) {
   const std::string what = layer.name.empty()
                                ? absl::StrCat(text(layer.class_name()), " (layer ", index, ")")
                                : absl::StrCat(text(layer.class_name()), " \"", layer.name, "\"");
-  if (layer.name.find('/') != std::string::npos) {
-    return invalid(absl::StrCat(what, ": a layer's name must not contain \"/\""));
+  QUIESCE_RETURN_IF_ERROR(check_name(layer.name, "a layer"));
+  // Before anything makes a Shape of it, which holds no more.
+  if (layer.input_shape.size() >= static_cast<size_t>(Shape::kMaxRank)) {
+    return invalid(
+        absl::StrCat(what, ": input shapes have at most ", Shape::kMaxRank - 1, " axes"));
   }
   for (int64_t extent : layer.input_shape) {
     if (extent <= 0) {
@@ -78,10 +114,6 @@ absl::Status check_layer(const Layer& layer, size_t index) {
                                   " has an extent that is not positive; it is the shape of one "
                                   "sample, without the batch"));
     }
-  }
-  if (layer.input_shape.size() >= static_cast<size_t>(Shape::kMaxRank)) {
-    return invalid(
-        absl::StrCat(what, ": input shapes have at most ", Shape::kMaxRank - 1, " axes"));
   }
   switch (layer.kind) {
     case LayerKind::kInput:
@@ -207,8 +239,8 @@ absl::Status Network::lay_out(absl::string_view prefix) {
       int64_t size = 0;
       // Far beyond any device; what lies below is for the allocator to refuse.
       constexpr int64_t kMost = int64_t{1} << 48;
-      if (__builtin_mul_overflow(shape[-1], named.layer.units, &size) || size > kMost ||
-          (total += size) > kMost) {
+      if (__builtin_mul_overflow(shape[-1], named.layer.units, &size) || size >= kMost ||
+          (total += size) >= kMost) {
         return base::make_error(ErrorKind::kTooLarge,
                                 absl::StrCat(named.name, ": a kernel of [", shape[-1], ", ",
                                              named.layer.units, "] is too large"));

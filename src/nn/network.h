@@ -34,6 +34,9 @@ struct NamedLayer {
 absl::StatusOr<NamedLayer> name_layer(Layer added, absl::Span<const NamedLayer> present,
                                       graph::NameTable& names);
 
+// kInvalidArgument for a name that paths or files could not hold: one with "/", or not UTF-8.
+absl::Status check_name(const std::string& name, absl::string_view whose);
+
 // Whether the description makes sense; `index` is its place in the model.
 absl::Status check_layer(const Layer& layer, size_t index);
 

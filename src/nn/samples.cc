@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,8 +162,10 @@ absl::StatusOr<Samples> check_samples(const Program& program, const Tensor& x, c
 absl::StatusOr<Tensor> class_weights(const Program& program, const Tensor& y,
                                      const std::map<int64_t, double>& by_class) {
   for (const auto& [label, weight] : by_class) {
-    if (!std::isfinite(weight)) {
-      return invalid(absl::StrCat("fit: class_weight of class ", label, " is ", weight));
+    // Also not more than a float holds.
+    if (!(std::abs(weight) <= std::numeric_limits<float>::max())) {
+      return invalid(absl::StrCat("fit: class_weight of class ", label, " is ", weight,
+                                  ", it must be a finite float"));
     }
   }
   const int64_t samples = y.size();

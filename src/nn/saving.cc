@@ -4,12 +4,15 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/make_error.h"
 #include "base/status_macros.h"
 #include "device/stream.h"
+#include "nn/host_tensor.h"
 #include "quiesce/errors.h"
 
 namespace quiesce::nn {
@@ -40,7 +43,8 @@ absl::Status read_pieces(const exec::Context& context, const Network& network, c
                          std::vector<Tensor>& values) {
   Drain drain(context);
   for (const Weight& weight : network.weights()) {
-    values.push_back(Tensor::zeros(weight.shape));
+    QUIESCE_ASSIGN_OR_RETURN(Tensor piece, host_tensor(weight.shape));
+    values.push_back(std::move(piece));
     absl::Span<float> to = values.back().mutable_span<float>();
     QUIESCE_RETURN_IF_ERROR(
         context.stream->copy(to.data(), flat + weight.offset, to.size() * sizeof(float)));
@@ -80,8 +84,13 @@ absl::StatusOr<std::vector<Tensor>> weights_from_file(const Network& network,
                                                       const TensorFile& file,
                                                       absl::string_view path) {
   std::vector<Tensor> values;
+  absl::flat_hash_map<absl::string_view, const Tensor*> by_name;
+  for (const auto& [name, tensor] : file.tensors) by_name.emplace(name, &tensor);
+  absl::flat_hash_set<absl::string_view> known;
   for (const Weight& weight : network.weights()) {
-    const Tensor* found = file.find(weight.key);
+    known.insert(weight.key);
+    const auto at = by_name.find(weight.key);
+    const Tensor* found = at == by_name.end() ? nullptr : at->second;
     if (found == nullptr) {
       return mismatch(absl::StrCat(path, " has no weight ", weight.key, ", which the model has"));
     }
@@ -90,9 +99,7 @@ absl::StatusOr<std::vector<Tensor>> weights_from_file(const Network& network,
   }
   for (const auto& [name, tensor] : file.tensors) {
     if (absl::StartsWith(name, kSlotPrefix)) continue;
-    const bool known = std::any_of(network.weights().begin(), network.weights().end(),
-                                   [&key = name](const Weight& weight) { return weight.key == key; });
-    if (!known) {
+    if (!known.contains(name)) {
       return mismatch(absl::StrCat(path, " has a weight ", name, ", which the model has not"));
     }
   }

@@ -15,6 +15,7 @@
 #include "nn/progress.h"
 #include "nn/saving.h"
 #include "nn/summary.h"
+#include "nn/thrown.h"
 #include "nn/training.h"
 #include "quiesce/errors.h"
 #include "quiesce/model.h"
@@ -125,9 +126,7 @@ absl::StatusOr<HandlePointer> make_model(runtime::Use& use, std::vector<Layer> l
   for (size_t i = 0; i < layers.size(); ++i) {
     QUIESCE_RETURN_IF_ERROR(nn::check_layer(layers[i], i));
   }
-  if (asked_name.find('/') != std::string::npos) {
-    return invalid(absl::StrCat("a model's name must not contain \"/\", got \"", asked_name, "\""));
-  }
+  QUIESCE_RETURN_IF_ERROR(nn::check_name(asked_name, "a model"));
   runtime::SessionContents& contents = use.contents();
   std::vector<NamedLayer> named;
   for (Layer& layer : layers) {
@@ -172,17 +171,18 @@ Sequential::~Sequential() = default;
 // ---- Making and changing ------------------------------------------------------------------------
 
 absl::StatusOr<Sequential> Sequential::create(std::vector<Layer> layers, SequentialOptions options,
-                                              SourceLocation where) {
+                                              SourceLocation where) try {
   QUIESCE_ASSIGN_OR_RETURN(runtime::Use use, runtime::Use::current("Sequential::create"));
   QUIESCE_ASSIGN_OR_RETURN(HandlePointer handle,
                            make_model(use, std::move(layers), options.name, where));
   return Sequential(std::move(handle));
 }
+QUIESCE_NOTHING_THROWN("Sequential::create")
 
 absl::StatusOr<Sequential> Sequential::load(const std::string& path, LoadOptions options,
-                                            SourceLocation where) {
-  QUIESCE_ASSIGN_OR_RETURN(nn::SavedModel saved, nn::read_model(path));
+                                            SourceLocation where) try {
   QUIESCE_ASSIGN_OR_RETURN(runtime::Use use, runtime::Use::current("Sequential::load"));
+  QUIESCE_ASSIGN_OR_RETURN(nn::SavedModel saved, nn::read_model(path));
   nn::ModelDescription& description = saved.description;
   // A model that was built by its data is built by the saved shape.
   if (description.input.has_value() && !description.layers.empty() &&
@@ -216,8 +216,9 @@ absl::StatusOr<Sequential> Sequential::load(const std::string& path, LoadOptions
   }
   return Sequential(std::move(handle));
 }
+QUIESCE_NOTHING_THROWN("Sequential::load")
 
-absl::Status Sequential::add(Layer layer) {
+absl::Status Sequential::add(Layer layer) try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "add"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "add", Change::kRefuse));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
@@ -231,8 +232,9 @@ absl::Status Sequential::add(Layer layer) {
   if (now->network != nullptr) input = now->network->input();
   return core->rebuild(context, std::move(layers), input);
 }
+QUIESCE_NOTHING_THROWN("add")
 
-absl::Status Sequential::pop() {
+absl::Status Sequential::pop() try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "pop"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "pop", Change::kRefuse));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
@@ -245,8 +247,9 @@ absl::Status Sequential::pop() {
   if (input.has_value() && now->network != nullptr) input = now->network->input();
   return core->rebuild(context, std::move(layers), input);
 }
+QUIESCE_NOTHING_THROWN("pop")
 
-absl::Status Sequential::build(const std::vector<int64_t>& input_shape) {
+absl::Status Sequential::build(const std::vector<int64_t>& input_shape) try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "build"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "build", Change::kRefuse));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
@@ -262,12 +265,14 @@ absl::Status Sequential::build(const std::vector<int64_t>& input_shape) {
   }
   return core->rebuild(context, *now->layers, input);
 }
+QUIESCE_NOTHING_THROWN("build")
 
-absl::Status Sequential::compile(CompileOptions options) {
+absl::Status Sequential::compile(CompileOptions options) try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "compile"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change, Change::begin(*core, "compile", Change::kRefuse));
   return core->compile(options);
 }
+QUIESCE_NOTHING_THROWN("compile")
 
 // ---- Training -----------------------------------------------------------------------------------
 
@@ -283,7 +288,7 @@ absl::Status ready_to_train(ModelCore& core, const exec::Context& context, const
 }  // namespace
 
 absl::StatusOr<History> Sequential::fit(const Tensor& x, const Tensor& y,
-                                        const FitOptions& options) {
+                                        const FitOptions& options) try {
   // A callback may let go of every other handle; this one keeps the model to the end.
   Sequential self = *this;
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(self.handle_, "fit"));
@@ -293,9 +298,10 @@ absl::StatusOr<History> Sequential::fit(const Tensor& x, const Tensor& y,
   QUIESCE_RETURN_IF_ERROR(ready_to_train(*core, context, x, "fit"));
   return nn::fit({*core, core.contents(), context}, self, x, y, options);
 }
+QUIESCE_NOTHING_THROWN("fit")
 
 absl::StatusOr<Logs> Sequential::train_on_batch(const Tensor& x, const Tensor& y,
-                                                const std::optional<Tensor>& sample_weight) {
+                                                const std::optional<Tensor>& sample_weight) try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "train_on_batch"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change,
                            Change::begin(*core, "train_on_batch", Change::kRefuse));
@@ -303,11 +309,12 @@ absl::StatusOr<Logs> Sequential::train_on_batch(const Tensor& x, const Tensor& y
   QUIESCE_RETURN_IF_ERROR(ready_to_train(*core, context, x, "train_on_batch"));
   return nn::train_on_batch({*core, core.contents(), context}, x, y, sample_weight);
 }
+QUIESCE_NOTHING_THROWN("train_on_batch")
 
 // ---- Reading ------------------------------------------------------------------------------------
 
 absl::StatusOr<Logs> Sequential::evaluate(const Tensor& x, const Tensor& y,
-                                          const EvaluateOptions& options) const {
+                                          const EvaluateOptions& options) const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "evaluate"));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   if (options.batch_size < 1) {
@@ -332,8 +339,10 @@ absl::StatusOr<Logs> Sequential::evaluate(const Tensor& x, const Tensor& y,
   nn::emit(options.progress, bar.update(steps, logs, /*last=*/true, absl::Now()));
   return logs;
 }
+QUIESCE_NOTHING_THROWN("evaluate")
 
-absl::StatusOr<Tensor> Sequential::predict(const Tensor& x, const PredictOptions& options) const {
+absl::StatusOr<Tensor> Sequential::predict(const Tensor& x, const PredictOptions& options) const
+    try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "predict"));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   if (options.batch_size < 1) {
@@ -352,24 +361,28 @@ absl::StatusOr<Tensor> Sequential::predict(const Tensor& x, const PredictOptions
   return nn::predict_rows(context, core.contents(), *now->network, now->weights->data(), x,
                           options);
 }
+QUIESCE_NOTHING_THROWN("predict")
 
 absl::StatusOr<Logs> Sequential::test_on_batch(const Tensor& x, const Tensor& y,
-                                               const std::optional<Tensor>& sample_weight) const {
+                                               const std::optional<Tensor>& sample_weight) const
+    try {
   EvaluateOptions options;
   options.batch_size = std::max<int64_t>(x.size(), 1);
   options.sample_weight = sample_weight;
   return evaluate(x, y, options);
 }
+QUIESCE_NOTHING_THROWN("test_on_batch")
 
-absl::StatusOr<std::vector<Tensor>> Sequential::get_weights() const {
+absl::StatusOr<std::vector<Tensor>> Sequential::get_weights() const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "get_weights"));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> now, look(*core, context));
   if (now->network == nullptr) return not_built(*core, *now, "get_weights");
   return nn::read_weights(context, *now);
 }
+QUIESCE_NOTHING_THROWN("get_weights")
 
-absl::Status Sequential::set_weights(absl::Span<const Tensor> weights) {
+absl::Status Sequential::set_weights(absl::Span<const Tensor> weights) try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "set_weights"));
   QUIESCE_ASSIGN_OR_RETURN(const Change change,
                            Change::begin(*core, "set_weights", Change::kShare));
@@ -380,8 +393,9 @@ absl::Status Sequential::set_weights(absl::Span<const Tensor> weights) {
                            nn::lay_out_weights(*now->network, weights, "set_weights"));
   return core->replace_weights(context, flat);
 }
+QUIESCE_NOTHING_THROWN("set_weights")
 
-absl::StatusOr<std::vector<WeightInfo>> Sequential::weights() const {
+absl::StatusOr<std::vector<WeightInfo>> Sequential::weights() const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "weights"));
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   if (now->network == nullptr) return not_built(*core, *now, "weights");
@@ -389,8 +403,9 @@ absl::StatusOr<std::vector<WeightInfo>> Sequential::weights() const {
   for (const nn::Weight& weight : now->network->weights()) infos.push_back(describe(weight));
   return infos;
 }
+QUIESCE_NOTHING_THROWN("weights")
 
-absl::StatusOr<std::vector<LayerInfo>> Sequential::layers() const {
+absl::StatusOr<std::vector<LayerInfo>> Sequential::layers() const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "layers"));
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   std::vector<LayerInfo> infos;
@@ -410,8 +425,9 @@ absl::StatusOr<std::vector<LayerInfo>> Sequential::layers() const {
   }
   return infos;
 }
+QUIESCE_NOTHING_THROWN("layers")
 
-absl::StatusOr<int64_t> Sequential::count_params() const {
+absl::StatusOr<int64_t> Sequential::count_params() const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "count_params"));
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   if (now->network == nullptr) return not_built(*core, *now, "count_params");
@@ -419,16 +435,18 @@ absl::StatusOr<int64_t> Sequential::count_params() const {
   for (const nn::Weight& weight : now->network->weights()) parameters += weight.shape.elements();
   return parameters;
 }
+QUIESCE_NOTHING_THROWN("count_params")
 
-absl::StatusOr<std::string> Sequential::summary() const {
+absl::StatusOr<std::string> Sequential::summary() const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "summary"));
   const std::shared_ptr<const Snapshot> now = core->snapshot();
   return nn::summarize(core->name(), *now->layers, now->network.get());
 }
+QUIESCE_NOTHING_THROWN("summary")
 
 // ---- Files --------------------------------------------------------------------------------------
 
-absl::Status Sequential::save(const std::string& path) const {
+absl::Status Sequential::save(const std::string& path) const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "save"));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   absl::StatusOr<nn::TensorFile> file = nn::TensorFile();
@@ -442,8 +460,9 @@ absl::Status Sequential::save(const std::string& path) const {
   QUIESCE_RETURN_IF_ERROR(file.status());
   return nn::write_safetensors(path, *file);
 }
+QUIESCE_NOTHING_THROWN("save")
 
-absl::Status Sequential::save_weights(const std::string& path) const {
+absl::Status Sequential::save_weights(const std::string& path) const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "save_weights"));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
   QUIESCE_ASSIGN_OR_RETURN(const std::shared_ptr<const Snapshot> now, look(*core, context));
@@ -451,10 +470,11 @@ absl::Status Sequential::save_weights(const std::string& path) const {
   QUIESCE_ASSIGN_OR_RETURN(const nn::TensorFile file, nn::weights_file(context, *now));
   return nn::write_safetensors(path, file);
 }
+QUIESCE_NOTHING_THROWN("save_weights")
 
-absl::Status Sequential::load_weights(const std::string& path) {
-  QUIESCE_ASSIGN_OR_RETURN(const nn::TensorFile file, nn::read_safetensors(path));
+absl::Status Sequential::load_weights(const std::string& path) try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "load_weights"));
+  QUIESCE_ASSIGN_OR_RETURN(const nn::TensorFile file, nn::read_safetensors(path));
   QUIESCE_ASSIGN_OR_RETURN(const Change change,
                            Change::begin(*core, "load_weights", Change::kShare));
   QUIESCE_ASSIGN_OR_RETURN(const exec::Context context, core.use().exec_context());
@@ -466,15 +486,17 @@ absl::Status Sequential::load_weights(const std::string& path) {
                            nn::lay_out_weights(*now->network, values, path));
   return core->replace_weights(context, flat);
 }
+QUIESCE_NOTHING_THROWN("load_weights")
 
 // ---- Small things -------------------------------------------------------------------------------
 
-absl::StatusOr<double> Sequential::learning_rate() const {
+absl::StatusOr<double> Sequential::learning_rate() const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "learning_rate"));
   return core->learning_rate();
 }
+QUIESCE_NOTHING_THROWN("learning_rate")
 
-absl::Status Sequential::set_learning_rate(double learning_rate) {
+absl::Status Sequential::set_learning_rate(double learning_rate) try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "set_learning_rate"));
   if (!std::isfinite(learning_rate) || learning_rate < 0) {
     return invalid(absl::StrCat("set_learning_rate: ", learning_rate,
@@ -483,11 +505,13 @@ absl::Status Sequential::set_learning_rate(double learning_rate) {
   core->set_learning_rate(learning_rate);
   return absl::OkStatus();
 }
+QUIESCE_NOTHING_THROWN("set_learning_rate")
 
-absl::StatusOr<History> Sequential::history() const {
+absl::StatusOr<History> Sequential::history() const try {
   QUIESCE_ASSIGN_OR_RETURN(Entered<ModelCore> core, enter(handle_, "history"));
   return core->history();
 }
+QUIESCE_NOTHING_THROWN("history")
 
 void Sequential::stop_training() {
   absl::StatusOr<Entered<ModelCore>> core = enter(handle_, "stop_training");

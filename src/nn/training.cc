@@ -258,7 +258,8 @@ absl::StatusOr<History> fit(const TrainingCall& call, Sequential& self, const Te
   History history;
   history.params = {options.epochs, pass.steps(), options.verbose};
   core.set_history(history);
-  const CallbackList callbacks(options.callbacks, &self, history.params);
+  CallbackList callbacks(options.callbacks);
+  QUIESCE_RETURN_IF_ERROR(callbacks.begin(&self, history.params));
   Fit run(call, *program, data, options, callbacks, pass);
   const uint64_t shuffle_key = core.next_random_key();
 

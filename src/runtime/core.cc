@@ -107,9 +107,14 @@ absl::Status Core::open_devices() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<SessionUser*> Core::make_user(const SessionOptions& options, SourceLocation where) {
+absl::Status Core::may_make() const {
   if (domain_.forked()) return base::forked_child_error();
   if (domain_.shut_down()) return domain_.shutdown_error();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SessionUser*> Core::make_user(const SessionOptions& options, SourceLocation where) {
+  QUIESCE_RETURN_IF_ERROR(may_make());
   if (options.device < 0 || static_cast<size_t>(options.device) >= devices_.size()) {
     return base::make_error(
         ErrorKind::kInvalidArgument,

@@ -58,6 +58,8 @@ class Core {
   SourceLocation made_at() const { return made_at_; }
   const std::vector<OpenDevice>& devices() const { return devices_; }
 
+  // kForkedChild or kShutdown when no session may be made or handed out any more.
+  absl::Status may_make() const;
   absl::StatusOr<Session> new_session(const SessionOptions& options, SourceLocation where);
   absl::StatusOr<SessionUser*> thread_session_user(SourceLocation where);
   // The user's present incarnation, made when there is none.

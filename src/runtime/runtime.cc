@@ -95,6 +95,7 @@ absl::StatusOr<Session> Runtime::new_session(const SessionOptions& options, Sour
 }
 
 absl::StatusOr<Session> Runtime::thread_session() {
+  QUIESCE_RETURN_IF_ERROR(core_->may_make());
   QUIESCE_ASSIGN_OR_RETURN(runtime::SessionUser * user,
                            core_->thread_session_user(SourceLocation()));
   return runtime::Access::session(*user);

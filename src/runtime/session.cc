@@ -100,6 +100,7 @@ void Session::reset_peak() const {
 
 absl::StatusOr<Session> current_session() {
   if (const runtime::ScopeFrame* frame = runtime::thread_local_state.frame; frame != nullptr) {
+    QUIESCE_RETURN_IF_ERROR(frame->user->core().may_make());
     return Access::session(*frame->user);
   }
   return Runtime::process().thread_session();

@@ -17,6 +17,9 @@ std::string format_value(const ParamValue& value);
 // "learning_rate=0.001 units=128"
 std::string format_params(const std::vector<Param>& params);
 
+// The points of a float are values in memory; a grid of more would never be walked either.
+constexpr int kMaxGridPoints = 1000000;
+
 absl::Status check_dimension(const Dimension& dimension);
 // How many values a grid visits, and the i-th of them.
 uint64_t grid_points(const Dimension& dimension);

@@ -88,7 +88,10 @@ absl::Status check_dimension(const Dimension& dimension) {
         return invalid(dimension, absl::StrFormat("needs a range above zero, got [%g, %g]",
                                                   dimension.low, dimension.high));
       }
-      if (dimension.grid.empty()) return invalid(dimension, "needs at least one grid point");
+      // Made with a number of points that is none.
+      if (dimension.grid.empty()) {
+        return invalid(dimension, absl::StrCat("needs from 1 to ", kMaxGridPoints, " grid points"));
+      }
       break;
     case Kind::kInt:
       if (dimension.first > dimension.last) {
@@ -154,7 +157,8 @@ Dimension make_float(Dimension::Kind kind, std::string name, double low, double 
   const bool is_range =
       std::isfinite(low) && std::isfinite(high) && low <= high && !(is_log && low <= 0);
   if (!options.grid.empty() || !is_range) return dimension;
-  const int points = low == high ? (options.points > 0 ? 1 : 0) : options.points;
+  if (options.points < 1 || options.points > trials::kMaxGridPoints) return dimension;
+  const int points = low == high ? 1 : options.points;
   for (int i = 0; i < points; ++i) {
     const double unit = points == 1 ? 0 : static_cast<double>(i) / (points - 1);
     double value = low;

@@ -38,6 +38,11 @@ TEST(CommandLineTest, TuneWithoutOptionsIsTheMainJob) {
   EXPECT_EQ(options.json, "");
 }
 
+TEST(CommandLineTest, AnEmptyPathIsWrongUsageAndNotNoFile) {
+  EXPECT_EQ(error_of({"tune", "--json", ""}), "--json wants a path, got \"\"");
+  EXPECT_EQ(error_of({"tune", "--data", ""}), "--data wants a path, got \"\"");
+}
+
 TEST(CommandLineTest, EveryOptionReachesTheJob) {
   const Parsed parsed = parse({"tune",
                                "--data",

@@ -269,6 +269,12 @@ TEST_F(TuneTest, FewSamplesAreEnough) {
   EXPECT_TRUE(absl::StrContains(ran.out, "10 images to train on")) << ran.out;
 }
 
+TEST(ProgramTest, FailsWhenItsOutputCannotBeWritten) {
+  const std::string command = "'" QUIESCE_PROGRAM "' --version";
+  EXPECT_EQ(std::system((command + " > /dev/full 2> /dev/null").c_str()), kExitFailed << 8);
+  EXPECT_EQ(std::system((command + " >&- 2>&-").c_str()), 0) << "nobody asked for it";
+}
+
 TEST(ProgramTest, ListsDevicesAndTellsItsVersion) {
   const Ran devices = run_program({"devices"});
   EXPECT_EQ(devices.exit_code, 0);

@@ -27,6 +27,14 @@ int main() {
   auto predicted = model->predict(*x);
   if (!predicted.ok()) return failed("predict", predicted.status());
 
+  // A study, and what its result says for people.
+  auto space = qs::SearchSpace::create({qs::Int("units", 1, 2)});
+  if (!space.ok()) return failed("space", space.status());
+  auto study = qs::run_study(
+      *space, [](qs::Trial& trial) -> absl::StatusOr<double> { return trial.number(); });
+  if (!study.ok()) return failed("study", study.status());
+  if (study->count(qs::TrialState::kComplete) != 2 || study->to_table().empty()) return 1;
+
   auto report = qs::clear_session({.wait = absl::Seconds(1)});
   if (!report.ok()) return failed("clear", report.status());
   if (model->predict(*x).ok()) {

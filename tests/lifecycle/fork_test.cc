@@ -66,6 +66,8 @@ TEST(Fork, ChildOfAProcessWithARuntimeOfItsOwnGetsTheTypedError) {
 }
 
 TEST(Fork, EveryCallInTheChildGivesTheTypedError) {
+  // Made here, so that the child has one to hand out.
+  ASSERT_TRUE(Runtime::process().thread_session().ok());
   const Session session = Runtime::process().new_session({.name = "parent's"}).value();
   const Lease lease = session.lease("parent's").value();
   const SessionScope scope(lease);
@@ -79,6 +81,8 @@ TEST(Fork, EveryCallInTheChildGivesTheTypedError) {
     CHILD_CHECK(forked(clear_session()));
     CHILD_CHECK(forked(clear_session({.wait = absl::InfiniteDuration()})));
     CHILD_CHECK(forked(clear_thread_session()));
+    CHILD_CHECK(forked(current_session()));
+    CHILD_CHECK(forked(Runtime::process().thread_session()));
     CHILD_CHECK(forked(shutdown(absl::InfiniteFuture())));
     CHILD_CHECK(forked(session.lease("child's")));
     CHILD_CHECK(forked(session.clear()));

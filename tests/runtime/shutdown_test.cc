@@ -19,6 +19,7 @@ TEST(Shutdown, ClosesTheRuntimeForGoodAndGivesAllBack) {
   Session a = runtime->new_session({.name = "a"}).value();
   SessionScope scope(a);
   auto thing = build_thing(1'000'000).value();
+  ASSERT_TRUE(runtime->thread_session().ok());  // so that there is one to hand out
   const ClearReport report = runtime->shutdown().value();
   EXPECT_EQ(report.state, ClearState::kDone) << report;
   EXPECT_TRUE(runtime->is_shut_down());
@@ -27,6 +28,8 @@ TEST(Shutdown, ClosesTheRuntimeForGoodAndGivesAllBack) {
   EXPECT_EQ(error_kind(thing.enter("fit").status()), ErrorKind::kShutdown);
   EXPECT_EQ(error_kind(build_thing().status()), ErrorKind::kShutdown);
   EXPECT_EQ(error_kind(runtime->new_session().status()), ErrorKind::kShutdown);
+  EXPECT_EQ(error_kind(current_session().status()), ErrorKind::kShutdown);
+  EXPECT_EQ(error_kind(runtime->thread_session().status()), ErrorKind::kShutdown);
   EXPECT_EQ(error_kind(runtime->clear().status()), ErrorKind::kShutdown);
   EXPECT_EQ(error_kind(a.clear().status()), ErrorKind::kShutdown);
   EXPECT_EQ(error_kind(a.pin().status()), ErrorKind::kShutdown);

@@ -35,7 +35,9 @@ TEST(SearchSpaceTest, RefusesWhatNobodyCouldDrawFrom) {
   EXPECT_EQ(error_of({LogFloat("x", 0, 1)}),
             "dimension \"x\" needs a range above zero, got [0, 1]");
   EXPECT_EQ(error_of({Float("x", 0, 1, {.points = 0})}),
-            "dimension \"x\" needs at least one grid point");
+            "dimension \"x\" needs from 1 to 1000000 grid points");
+  EXPECT_EQ(error_of({Float("x", 0, 1, {.points = std::numeric_limits<int>::max()})}),
+            "dimension \"x\" needs from 1 to 1000000 grid points");
   EXPECT_EQ(error_of({Float("x", 0, 1, {.grid = {2}})}),
             "dimension \"x\" has a grid value outside its range: 2");
   EXPECT_EQ(error_of({Int("n", 3, 2)}), "dimension \"n\" has an empty range: [3, 2]");
