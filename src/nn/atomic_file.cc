@@ -65,9 +65,16 @@ std::string directory_of(const std::string& path) {
 
 absl::Status write_file_atomically(const std::string& path,
                                    absl::Span<const std::string_view> pieces) {
-  if (path.empty() || path.back() == '/') {
+  if (path.empty() || path.back() == '/' || path.find('\0') != std::string::npos) {
     return base::make_error(ErrorKind::kInvalidArgument,
                             absl::StrCat("cannot write \"", path, "\": it names no file"));
+  }
+  // A rename would put the file in the place of a device or a pipe; root could lose /dev/null to it.
+  struct stat before;
+  const bool exists = stat(path.c_str(), &before) == 0;
+  if (exists && !S_ISREG(before.st_mode)) {
+    return base::make_error(ErrorKind::kInvalidArgument,
+                            absl::StrCat("cannot write ", path, ": not a regular file"));
   }
   // A name of our own: mkostemp would make the file private, and which bits the umask leaves to a new
   // file only the kernel says without changing the umask for the other threads.
@@ -86,9 +93,7 @@ absl::Status write_file_atomically(const std::string& path,
     }
   }
   // What replaces a file is as readable as that was.
-  struct stat before;
-  if (stat(path.c_str(), &before) == 0 &&
-      fchmod(file.descriptor(), before.st_mode & 0777) != 0) {
+  if (exists && fchmod(file.descriptor(), before.st_mode & 0777) != 0) {
     return file_error("write", path, errno);
   }
   if (fsync(file.descriptor()) != 0) return file_error("force to disk", path, errno);

@@ -2,6 +2,8 @@
 // no file holds, and user code that throws wherever it is called. Each gives a typed error and
 // leaves the process, the session and the model as they were.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
@@ -92,6 +94,20 @@ TEST_F(HostileTest, NamesThatAFileCouldNotHoldAreRefused) {
               ErrorKind::kInvalidArgument);
   }
   EXPECT_TRUE(Sequential::create({Dense(1, {.name = "Schicht-\xc3\xbc-\xf0\x9f\x8c\xb1"})}).ok());
+}
+
+// The file took the place of whatever was there: root lost devices to it.
+TEST_F(HostileTest, SavingNeverReplacesWhatIsNotAFile) {
+  const std::string pipe = testing::TempDir() + "quiesce-hostile-pipe";
+  unlink(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_kind(model().save(pipe)), ErrorKind::kInvalidArgument);
+  EXPECT_EQ(error_kind(model().save_weights(pipe)), ErrorKind::kInvalidArgument);
+  EXPECT_EQ(error_kind(model().save(pipe + std::string("\0x", 2))), ErrorKind::kInvalidArgument);
+  struct stat found;
+  ASSERT_EQ(stat(pipe.c_str(), &found), 0);
+  EXPECT_TRUE(S_ISFIFO(found.st_mode));
+  unlink(pipe.c_str());
 }
 
 TEST_F(HostileTest, AProgressSinkThatThrowsEndsItsCallAlone) {
