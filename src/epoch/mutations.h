@@ -57,6 +57,11 @@ inline constexpr bool kBellOneLook = true;
 #else
 inline constexpr bool kBellOneLook = false;
 #endif
+#ifdef QUIESCE_MUTATE_TRUST_BELL  // rule 14b: no second look when the bell was rung already
+inline constexpr bool kTrustBell = true;
+#else
+inline constexpr bool kTrustBell = false;
+#endif
 #ifdef QUIESCE_MUTATE_NO_BELL_ON_FAIL  // rule 14c: a failed pin does not answer
 inline constexpr bool kNoBellOnFail = true;
 #else

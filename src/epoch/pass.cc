@@ -24,6 +24,7 @@ struct Domain::Snapshot {
   };
   absl::InlinedVector<Entry, 4> entries;
   absl::InlinedVector<Named, 16> named;
+  absl::InlinedVector<const ThreadRecord*, 8> rung;  // by this round, at this look or an earlier one
 };
 
 PassResult Domain::pass(absl::Time deadline) {
@@ -124,7 +125,7 @@ void Domain::scan(Snapshot& snapshot) {
       return a.id < b.id;
     };
     std::sort(snapshot.named.begin(), snapshot.named.end(), by_id);
-    bool rang = false;
+    bool again = false;
     for (Snapshot::Entry& entry : snapshot.entries) {
       // What no slot named once is free of slots for good: a later publish fails its validation.
       if (!entry.in_the_way) continue;
@@ -137,7 +138,15 @@ void Domain::scan(Snapshot& snapshot) {
         // sees the other (rules 14a, 14b).
         const uint32_t bits =
             named->record->bell_.fetch_or(ThreadRecord::kRung, std::memory_order_seq_cst);
-        if ((bits & ThreadRecord::kRung) == 0) rang = true;
+        // Rung already is no reason to leave: whoever rang may have done so for another incarnation,
+        // after the withdrawal had read the bell, and then nobody else looks (rule 14b).
+        if (mutation::kTrustBell) {
+          again = again || (bits & ThreadRecord::kRung) == 0;
+        } else if (std::find(snapshot.rung.begin(), snapshot.rung.end(), named->record) ==
+                   snapshot.rung.end()) {
+          snapshot.rung.push_back(named->record);
+          again = true;
+        }
         // For the age in reports.
         ThreadRecord& record = *named->record;
         const uint64_t stay =
@@ -147,7 +156,7 @@ void Domain::scan(Snapshot& snapshot) {
         }
       }
     }
-    if (!rang || mutation::kBellOneLook) return;
+    if (!again || mutation::kBellOneLook) return;
     QUIESCE_FAILPOINT("epoch.pass.rung");
     heavy_fence();
   }
